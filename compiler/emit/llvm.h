@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// IR to LLVM IR for the CPU. Emission only: optimising and compiling are the run time's.
+#pragma once
+#include "compiler/ir/abi.h"
+#include <memory>
+
+namespace llvm {
+class LLVMContext;
+class Module;
+}
+
+namespace elsewise {
+/// void elsewise(const Slot *slots, i64 row_begin, i64 row_end, i64 begin, i64 end): rows [row_begin, row_end), inner positions [begin, end) of each.
+/// (One row: row_begin = 0, row_end = 1.) Slots are slots(kernel, Backend::Cpu).
+std::unique_ptr<llvm::Module> emit_llvm(const Kernel &scheduled, llvm::LLVMContext &);
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one list of launch arguments, for both backends: the emitters name them, the host fills them. Order here is order there.
+#pragma once
+#include "compiler/ir/ir.h"
+
+namespace elsewise {
+
+/// Eight bytes: CUDA is given pointers to slots, CPU code the array.
+union Slot {
+  void *pointer;
+  int64_t integer;
+  double real;
+  float single;
+  uint8_t byte; // Bool
+};
+static_assert(sizeof(Slot) == 8);
+
+enum class SlotKind : uint8_t {
+  Out,        // pointer of output `index`
+  In,         // pointer of argument `index` (absent if it is the same view as `out`)
+  Uniform,    // Kernel::uniforms[index], in its node's type
+  Rows,       // i64: number of rows                                         (form.rows > 0)
+  Extent,     // i64: positions along the inner axis
+  End,        // i64: box bound hi, clamped to [0, n]; `index` piece, `box`   (flat positions; in row form the code subtracts rowbase)
+  Begin,      // i64: box bound lo, likewise
+  RowLength,  // i64: length of row axis `index`; axis 0 is the fastest; the slowest needs none
+  RowPitch,   // i64: how much one step of row axis `index` adds to the flat position (only if positions are used)
+  InnerPitch, // i64: the same for the inner axis                            (!unit_pitch, positions used)
+  OutStride,  // i64, elements: output's stride along row axis `index`
+  InStride,   // i64, elements: argument `index`'s stride along row axis `box`
+  OutInner,   // i64, elements: output's inner stride                        (out access Strided)
+  InInner,    // i64, elements: argument `index`'s inner stride              (access Strided)
+  Shift,      // int32: (out's address / size) mod V                          (GPU only)
+  Blocks,     // uint32: blocks along the inner axis                          (GPU only, form.rows > 0)
+  Live,       // LiveRanges by value: 48 bytes                                (GPU only, see has_live)
+};
+
+struct SlotInfo {
+  SlotKind kind;
+  uint32_t index = 0, box = 0;
+  DType type = DType::Index;
+};
+
+/// Blocks of an in-place launch that have work: blocks from begin[r] on are the domain's first[r], first[r]+1, …; unused begins are all ones.
+struct LiveRanges {
+  int64_t first[4];
+  uint32_t begin[4];
+};
+
+/// True if some piece reads or bounds a flat position.
+bool uses_position(const Kernel &);
+/// True for a piece whose value is the element itself of an argument that is the same view as `out`: nothing to do there.
+bool is_identity(const Kernel &, uint32_t piece);
+/// One row, in place, an identity piece, no residual guards: whole blocks can be left out of the launch.
+bool has_live(const Kernel &);
+
+enum class Backend : uint8_t { Cpu, Cuda };
+/// The slots of a scheduled kernel.
+std::vector<SlotInfo> slots(const Kernel &, Backend);
+
+inline constexpr int block_threads = 256; // threads a block in one-row form: a block covers 256 * V positions
+
+} // namespace elsewise

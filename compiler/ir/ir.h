@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// The typed IR. Nodes are position-free recipes, hash-consed, operands before users; roots are pieces. It holds no CUDA, LLVM or torch spelling.
+//
+// Semantics of every operation, the same on each backend and in the host's evaluator:
+//   Index           exact integers. The host works in 128 bits and refuses what leaves them; a device works in 64 bits (128 where Form::wide).
+//   iN uN           wrap. x//0 and x%0 are 0; MIN//-1 wraps; // and % have Python's signs; a shift by the width or more, or by less than 0, gives 0 (for an
+//                   arithmetic right shift of a negative number: -1); ** wraps, a negative exponent truncates as torch does (1 and -1 stay, others 0; 0**-1 is 0).
+//   F32 F64         IEEE, to nearest even, no contraction, no flush to zero. F16 and BF16 occur only in Load, Const, Cast and as stored values: arithmetic on them is F32.
+//                   // is floor(a/b) as torch computes it (from fmod), % has the divisor's sign (torch.remainder).
+//   Bool            Load reads a byte, non-zero is true.
+//   Cast            float -> int truncates, saturates, NaN is 0; int -> int wraps; -> Bool is != 0; Bool -> number is 0 or 1; float -> half rounds to nearest even.
+//                   Index -> Data: as from i64.
+#pragma once
+#include "compiler/source/source.h"
+#include "compiler/types/types.h"
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace elsewise {
+
+using NodeId = uint32_t;
+inline constexpr NodeId no_node = ~0u;
+
+enum class Op : uint8_t {
+  Const,   // a: index into constants
+  Param,   // a: argument; Index, F64 or Bool
+  Len,     // a: axis (flat_axis: the number of elements)
+  Pos,     // a: axis (flat_axis: the row-major index)
+  Load,    // a: argument, read at this element
+  Unary,   // sub: UnaryOp
+  Binary,  // sub: BinaryOp
+  Compare, // sub: CompareOp; operands of one type, result Bool
+  Logic,   // sub: LogicOp; Bool operands
+  Where,   // a ? b : c; b and c of the node's type
+  Cast,    // of a to the node's type
+  Call,    // sub: row of the builtin table; operands [a, a + b) in Kernel::operands
+};
+enum class UnaryOp : uint8_t { Neg, BitNot };
+enum class BinaryOp : uint8_t { Add, Sub, Mul, Div, FloorDiv, Mod, Pow, Shl, Shr, BitAnd, BitOr, BitXor };
+enum class CompareOp : uint8_t { Lt, Le, Gt, Ge, Eq, Ne };
+enum class LogicOp : uint8_t { And, Or, Not };
+const char *spelling(Op);
+const char *spelling(UnaryOp);
+const char *spelling(BinaryOp); // "add", "floordiv"
+const char *spelling(CompareOp);
+const char *spelling(LogicOp);
+
+struct Inst {
+  Op op;
+  uint8_t sub = 0;
+  DType type = DType::Index;
+  Stage stage = Stage::Host;
+  uint32_t a = 0, b = 0, c = 0;
+  bool operator==(const Inst &) const = default;
+};
+
+/// A constant by type: `integer` for Index, Bool and integers; `real` for floats (exact in the type it has). Floats compare by bits.
+struct Constant {
+  __int128 integer = 0;
+  double real = 0;
+};
+
+/// lo <= position(axis) < hi; no_node is open. Host nodes of type Index; the host clamps them to the axis.
+struct Range {
+  uint8_t axis;
+  NodeId lo = no_node, hi = no_node;
+};
+
+struct Piece {
+  std::vector<std::vector<Range>> boxes; // or of ands, at most 4; none: every position. Filled by the ranges pass
+  NodeId guard = no_node;                // Bool; before the ranges pass the whole guard, afterwards the residual that no range can say
+  std::vector<NodeId> values;            // one an output, of Kernel::outputs' type
+  Span where;
+  std::string text;                      // the piece's source on one line, for comments
+  uint32_t line = 1, column = 1;         // where it starts, in characters
+};
+
+struct Argument {
+  std::string name;
+  ArgType type;
+};
+
+/// What the host must find true at a call before anything is written, each only if its piece has a position (piece == none: always).
+struct Check {
+  enum What : uint8_t {
+    NotNaN,  // node (F64): a coverage proof assumed a number -> ValueError
+    NonZero, // node (Index): a uniform divisor -> ZeroDivisionError
+    Fits,    // node (Index): must fit `dtype` -> OverflowError
+  } what;
+  NodeId node;
+  DType dtype = DType::Index;
+  uint32_t piece = ~0u;
+  Span where;
+};
+
+/// One placed node. `under`: the step of the where, and, or whose arm protects it (none: ~0u).
+struct Step {
+  NodeId node;
+  uint32_t under = ~0u;
+};
+
+/// How an operand is reached along the inner axis.
+enum class Access : uint8_t {
+  Absent,    // not read elementwise
+  Vector,    // contiguous, and at the same place modulo V in every row as `out`
+  Scalar,    // contiguous, anywhere: V scalar loads
+  Broadcast, // inner stride 0: read once a row
+  Strided,   // any other inner stride
+};
+
+/// Layout class: what of shapes, strides and alignment decides code. Everything else of them is a launch argument.
+struct Form {
+  uint8_t rows = 0;             // row axes left after merging; 0: one row
+  bool unit_pitch = true;       // the inner axis is the logical innermost one: flat position = rowbase + c
+  bool wide = false;            // index arithmetic on the device needs 128 bits
+  bool narrow = false;          // rows > 0: rows, lengths and offsets fit 32 bits
+  Access out = Access::Vector;  // Vector or Strided
+  std::vector<Access> args;     // by argument; parameters: Absent
+  std::vector<bool> same_view;  // by argument: the identical view as `out`: no restrict, one pointer
+  uint8_t vector = 4;           // V: positions a thread (GPU)
+  bool operator==(const Form &) const = default;
+};
+
+struct Kernel {
+  std::vector<Inst> insts;
+  std::vector<NodeId> operands;
+  std::vector<Constant> constants;
+  std::vector<Argument> arguments;
+  std::vector<DType> outputs; // k outputs; one today
+  std::vector<Piece> pieces;
+  std::vector<Check> checks;
+  std::string source;         // the whole spec, for the head comment
+  Form form;                  // set by the form pass
+  // Filled by the schedule pass, empty until then.
+  std::vector<NodeId> host;              // host nodes that anything needs, in order
+  std::vector<NodeId> uniforms;          // host nodes that element code reads as launch arguments (not bounds)
+  std::vector<std::vector<Step>> guards; // by piece: element nodes of the residual guard, in order
+  std::vector<std::vector<Step>> bodies; // by piece: element nodes of the values, in order (Load included, once)
+
+  const Inst &operator[](NodeId n) const { return insts[n]; }
+};
+
+/// Makes nodes of a Kernel; equal nodes are one. Folds only what is exact in every case (cast of cast that widened, `and` with true, …).
+class Builder {
+public:
+  explicit Builder(Kernel &);
+  NodeId constant(DType, Constant);
+  NodeId integer(DType, __int128);
+  NodeId real(DType, double);
+  NodeId param(uint32_t argument, DType);
+  NodeId len(uint32_t axis);
+  NodeId pos(uint32_t axis);
+  NodeId load(uint32_t argument);
+  NodeId unary(UnaryOp, NodeId);
+  NodeId binary(BinaryOp, NodeId, NodeId);
+  NodeId compare(CompareOp, NodeId, NodeId);
+  NodeId logic(LogicOp, NodeId, NodeId = no_node);
+  NodeId where(NodeId, NodeId, NodeId);
+  NodeId cast(NodeId, DType);
+  NodeId call(uint8_t row, DType, std::vector<NodeId>);
+
+private:
+  NodeId intern(Inst);
+  Kernel &kernel_;
+  std::unordered_multimap<uint64_t, NodeId> seen_;
+};
+
+/// IR as text (SKETCHES-like: `%2 = floordiv %0, %1 : index host`).
+std::string print(const Kernel &);
+/// Empty if the IR is well formed, else what is wrong.
+std::string verify(const Kernel &);
+/// Operands of a node, in order.
+std::vector<NodeId> operands(const Kernel &, NodeId);
+
+} // namespace elsewise

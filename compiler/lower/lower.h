@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// From typed syntax to IR. Every conversion that typing decided becomes a Cast here; nothing is optimised.
+#pragma once
+#include "compiler/check/typed.h"
+#include "compiler/ir/ir.h"
+
+namespace elsewise {
+/// `typed.complete` must hold.
+Kernel lower(const Source &, const Ast &, const Names &, const Signature &, const Typed &);
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The syntax tree: value structs in vectors, referred to by index. It says what was written and knows no types.
+#pragma once
+#include "compiler/source/source.h"
+#include <string>
+#include <vector>
+
+namespace elsewise {
+
+enum class Operator : uint8_t {
+#define OPERATOR(Name, spelling, alternative, precedence, arity) Name,
+#include "grammar/operators.def"
+};
+const char *spelling(Operator);
+inline bool is_comparison(Operator o) { return o >= Operator::Lt && o <= Operator::Ne; }
+inline bool is_logic(Operator o) { return o <= Operator::Not; }
+
+enum class ExprKind : uint8_t {
+  Literal, // payload: index into Ast::literals
+  Name,    // payload: index into Ast::names
+  Unary,   // op; one operand
+  Binary,  // op (arithmetic, bits, comparison, and/or); two operands. `a <= i < b` is And of two comparisons that share the operand `i`
+  Call,    // payload: index into Ast::names (the function's name); operands are the arguments
+  Error,   // something that did not parse; a diagnostic was reported, later phases stay silent about it
+};
+
+using ExprId = uint32_t;
+inline constexpr ExprId no_expr = ~0u;
+
+struct Expr {
+  ExprKind kind;
+  Operator op = Operator::Or;
+  bool parenthesised = false;
+  Span where;                 // the whole expression, its parentheses excluded
+  Span at;                    // the operator, or the name, or the literal: where a caret goes
+  uint32_t first = 0, count = 0; // operands: Ast::children[first, first + count)
+  uint32_t payload = 0;
+};
+
+enum class LiteralKind : uint8_t { Int, Float, Bool };
+struct Literal {
+  LiteralKind kind;
+  __int128 integer = 0; // Int, Bool (0 or 1)
+  double real = 0;      // Float; inf, nan and pi are float literals
+};
+
+/// `guard: value`; `else value` and a bare value have no guard.
+struct SpecPiece {
+  ExprId guard = no_expr;
+  ExprId value = no_expr;
+  bool is_else = false;
+  Span where; // from the guard (or `else`, or the value) to the value's end
+};
+
+struct Ast {
+  std::vector<Expr> exprs; // operands before users
+  std::vector<ExprId> children;
+  std::vector<Literal> literals;
+  std::vector<std::string> names; // distinct, in order of first use
+  std::vector<SpecPiece> pieces;
+
+  const Expr &operator[](ExprId id) const { return exprs[id]; }
+  ExprId child(ExprId id, uint32_t k) const { return children[exprs[id].first + k]; }
+  const std::string &name(ExprId id) const { return names[exprs[id].payload]; }
+  const Literal &literal(ExprId id) const { return literals[exprs[id].payload]; }
+};
+
+} // namespace elsewise

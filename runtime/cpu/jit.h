@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// CPU code of one kernel variant: LLVM IR optimised and compiled in-process by ORC. It links against an explicit list of symbols and nothing else.
+#pragma once
+#include "compiler/ir/abi.h"
+#include <memory>
+#include <string>
+
+namespace elsewise {
+
+class CpuCode {
+public:
+  using Function = void (*)(const Slot *, int64_t row_begin, int64_t row_end, int64_t begin, int64_t end);
+  virtual ~CpuCode() = default;
+  Function function = nullptr;
+};
+
+/// nullptr and `error` on failure (our bug: says so, with the IR).
+std::unique_ptr<CpuCode> compile_cpu(const Kernel &scheduled, std::string &error);
+/// Optimised LLVM IR, or target assembly, as text. `cpu`: "" for the host's.
+std::string cpu_text(const Kernel &scheduled, bool assembly, const std::string &cpu, std::string &error);
+uint64_t orc_compilations();
+
+/// Runs code over rows x extent, split among the pool's threads: inline if small. Blocks until done. Safe after fork (the child starts anew) and from several threads.
+void run_cpu(const CpuCode &, const Slot *, int64_t rows, int64_t extent, int64_t bytes_per_position);
+void set_cpu_threads(int);
+
+} // namespace elsewise

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVRTC, found and opened at run time. It compiles text and knows no device.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace elsewise {
+
+struct NvrtcResult {
+  std::string code;  // cubin bytes, or PTX text
+  std::string error; // empty if it worked; otherwise says where NVRTC was looked for and what to install, or the compiler's log with numbered source
+  bool missing = false; // no NVRTC at all (an environment fault, not ours)
+};
+
+/// arch: "sm_90" gives a cubin, "compute_90" or ptx = true gives PTX. If this NVRTC does not know `arch`: the highest of the same major that it knows, else PTX of its highest.
+NvrtcResult nvrtc_compile(const std::string &source, const std::string &arch, bool ptx, const std::vector<std::string> &options);
+std::vector<std::string> nvrtc_archs();
+/// "/path/libnvrtc.so.13 (13.0)" or "" with `error` set.
+std::string nvrtc_describe(std::string &error);
+uint64_t nvrtc_compilations();
+
+} // namespace elsewise

@@ -31,20 +31,21 @@ struct Builtin {
   std::string_view signature; // for people: "min(a, b, ...)"
   uint8_t min_arguments, max_arguments; // 255: any number; the row then folds from the left, two at a time
   Rule rule;
-  std::string_view body;      // composite: a spec in its parameters a, b, c, … ("min(max(a, b), c)"); no backend entry is then needed
+  std::string_view body = {};      // composite: a spec in its parameters a, b, c, … ("min(max(a, b), c)"); no backend entry is then needed
   // Primitives, by Class; {0} {1} are the operands. An empty entry: the class cannot occur (Rounding on integers).
   std::string_view cuda[class_count] = {}; // CUDA C expression, also valid C++ behind the test shim
-  std::string_view cuda_helper;          // CUDA C text that the float expressions call, {T} replaced by float or double; printed once a type, only if used
-  std::string_view cuda_helper_int;      // the same for integer types
-  std::string_view llvm;                 // intrinsic for floats ("llvm.floor"), or "fcmp uno"
-  std::string_view llvm_signed, llvm_unsigned; // intrinsics for integers
-  std::string_view torch;                // expression in {0} {1}
+  std::string_view cuda_helper = {};          // CUDA C text that the float expressions call, {T} replaced by float or double; printed once a type, only if used
+  std::string_view cuda_helper_int = {};      // the same for integer types
+  std::string_view llvm = {};                 // intrinsic for floats ("llvm.floor"), or "fcmp uno"
+  std::string_view llvm_signed = {}, llvm_unsigned = {}; // intrinsics for integers
+  std::string_view torch = {};                // expression in {0} {1}
   double (*real)(const double *) = nullptr; // reference on exact doubles, rounded afterwards to the computing type (exact for every row that says Bits)
   __int128 (*integer)(const __int128 *) = nullptr; // the same for integers, before wrapping
-  std::string_view derivative;           // in the DSL, by parameter, separated by ';'; "" where there is none
+  std::string_view derivative = {};           // in the DSL, by parameter, separated by ';'; "" where there is none
   Sameness sameness = Sameness::Bits;
   uint32_t ulp = 0;
   std::string_view doc;
+  std::string_view elsewhere = {}; // what other languages call it, separated by blanks; only for "did you mean"
 };
 
 // clang-format off
@@ -78,45 +79,45 @@ inline constexpr Builtin builtin_rows[] = {
      .llvm = "llvm.minimum", .llvm_signed = "llvm.smin", .llvm_unsigned = "llvm.umin", .torch = "torch.minimum({0}, {1})",
      .real = reference::min, .integer = reference::min_integer,
      .derivative = "where(a < b, 1, where(a == b, 0.5, 0)); where(b < a, 1, where(a == b, 0.5, 0))",
-     .doc = "the least of its arguments; NaN if one is NaN; -0 is less than +0"},
+     .doc = "the least of its arguments; NaN if one is NaN; -0 is less than +0", .elsewhere = "minimum amin fmin fminf least"},
     {.name = "max", .signature = "max(a, b, ...)", .min_arguments = 2, .max_arguments = 255, .rule = Rule::Numeric,
      .cuda = {"maximum({0}, {1})", "maximum({0}, {1})", "maximum({0}, {1})"}, .cuda_helper = max_helper_float, .cuda_helper_int = max_helper_int,
      .llvm = "llvm.maximum", .llvm_signed = "llvm.smax", .llvm_unsigned = "llvm.umax", .torch = "torch.maximum({0}, {1})",
      .real = reference::max, .integer = reference::max_integer,
      .derivative = "where(a > b, 1, where(a == b, 0.5, 0)); where(b > a, 1, where(a == b, 0.5, 0))",
-     .doc = "the greatest of its arguments; NaN if one is NaN; +0 is greater than -0"},
+     .doc = "the greatest of its arguments; NaN if one is NaN; +0 is greater than -0", .elsewhere = "maximum amax fmax fmaxf greatest"},
     {.name = "clip", .signature = "clip(x, lo, hi)", .min_arguments = 3, .max_arguments = 3, .rule = Rule::Numeric, .body = "min(max(a, b), c)",
      .derivative = "where(b <= a and a <= c, 1, 0); where(a < b, 1, 0); where(a > c, 1, 0)",
-     .doc = "min(max(x, lo), hi): x kept between lo and hi; NaN stays NaN"},
+     .doc = "min(max(x, lo), hi): x kept between lo and hi; NaN stays NaN", .elsewhere = "clamp clamp_ saturate bound limit"},
     {.name = "abs", .signature = "abs(x)", .min_arguments = 1, .max_arguments = 1, .rule = Rule::Numeric,
      .cuda = {"fabsf({0})", "fabs({0})", "magnitude({0})"}, .cuda_helper_int = abs_helper_int,
      .llvm = "llvm.fabs", .llvm_signed = "llvm.abs", .torch = "torch.abs({0})",
      .real = reference::abs, .integer = reference::abs_integer, .derivative = "where(a > 0, 1, where(a < 0, -1, 0))",
-     .doc = "the magnitude of x; the least integer of a dtype stays as it is"},
+     .doc = "the magnitude of x; the least integer of a dtype stays as it is", .elsewhere = "fabs fabsf absolute magnitude"},
     {.name = "sqrt", .signature = "sqrt(x)", .min_arguments = 1, .max_arguments = 1, .rule = Rule::Float,
      .cuda = {"sqrtf({0})", "sqrt({0})", ""}, .llvm = "llvm.sqrt", .torch = "torch.sqrt({0})",
      .real = reference::sqrt, .derivative = "0.5 / sqrt(a)",
-     .doc = "the square root, correctly rounded; NaN below zero"},
+     .doc = "the square root, correctly rounded; NaN below zero", .elsewhere = "sqrtf root sqroot square_root"},
     {.name = "floor", .signature = "floor(x)", .min_arguments = 1, .max_arguments = 1, .rule = Rule::Rounding,
      .cuda = {"floorf({0})", "floor({0})", ""}, .llvm = "llvm.floor", .torch = "torch.floor({0})", .real = reference::floor, .derivative = "0",
-     .doc = "the greatest whole number not above x, in x's own dtype"},
+     .doc = "the greatest whole number not above x, in x's own dtype", .elsewhere = "floorf"},
     {.name = "ceil", .signature = "ceil(x)", .min_arguments = 1, .max_arguments = 1, .rule = Rule::Rounding,
      .cuda = {"ceilf({0})", "ceil({0})", ""}, .llvm = "llvm.ceil", .torch = "torch.ceil({0})", .real = reference::ceil, .derivative = "0",
-     .doc = "the least whole number not below x, in x's own dtype"},
+     .doc = "the least whole number not below x, in x's own dtype", .elsewhere = "ceilf ceiling"},
     {.name = "round", .signature = "round(x)", .min_arguments = 1, .max_arguments = 1, .rule = Rule::Rounding,
      .cuda = {"rintf({0})", "rint({0})", ""}, .llvm = "llvm.roundeven", .torch = "torch.round({0})", .real = reference::round, .derivative = "0",
-     .doc = "the nearest whole number, halves to even, in x's own dtype"},
+     .doc = "the nearest whole number, halves to even, in x's own dtype", .elsewhere = "rint rintf roundeven nearbyint around"},
     {.name = "where", .signature = "where(condition, a, b)", .min_arguments = 3, .max_arguments = 3, .rule = Rule::Select, .torch = "torch.where({0}, {1}, {2})",
-     .doc = "a where the condition holds, else b; the other one is neither read nor evaluated"},
+     .doc = "a where the condition holds, else b; the other one is neither read nor evaluated", .elsewhere = "select iif ifelse cond if_else choose mux"},
     {.name = "isnan", .signature = "isnan(x)", .min_arguments = 1, .max_arguments = 1, .rule = Rule::Predicate,
      .cuda = {"isnan({0})", "isnan({0})", ""}, .llvm = "fcmp uno", .torch = "torch.isnan({0})", .real = reference::isnan,
-     .doc = "true where x is not a number; false for every integer"},
+     .doc = "true where x is not a number; false for every integer", .elsewhere = "is_nan nan_p isnanf"},
     {.name = "int", .signature = "int(x)", .min_arguments = 1, .max_arguments = 1, .rule = Rule::CastInt,
-     .doc = "the whole part: of a float without a tensor an exact integer, of data i64; saturates, NaN is 0"},
+     .doc = "the whole part: of a float without a tensor an exact integer, of data i64; saturates, NaN is 0", .elsewhere = "integer long trunc truncate to_int astype"},
     {.name = "float", .signature = "float(x)", .min_arguments = 1, .max_arguments = 1, .rule = Rule::CastFloat,
-     .doc = "a float: of positions and lengths one that does not widen data, of integer data f32; floats stay as they are"},
+     .doc = "a float: of positions and lengths one that does not widen data, of integer data f32; floats stay as they are", .elsewhere = "to_float"},
 #define DTYPE(Name, spelling, bytes, class, torch) \
-    {.name = spelling, .signature = spelling "(x)", .min_arguments = 1, .max_arguments = 1, .rule = Rule::CastTo, .doc = "x as " torch "; floats truncate and saturate, integers wrap, NaN is 0"},
+    {.name = spelling, .signature = spelling "(x)", .min_arguments = 1, .max_arguments = 1, .rule = Rule::CastTo, .doc = "x as " torch "; floats truncate and saturate, integers wrap, NaN is 0", .elsewhere = torch},
 #include "grammar/dtypes.def"
 };
 // clang-format on

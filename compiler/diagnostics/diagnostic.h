@@ -23,8 +23,8 @@ struct FixIt {
 };
 
 struct Diagnostic {
-  Code code;
-  Severity severity;
+  Code code = {};
+  Severity severity = Severity::Error;
   Span where;
   std::string message; // lower case, no full stop, source in backticks
   std::vector<FixIt> fixits;
@@ -37,21 +37,24 @@ Severity severity(Code);
 /// Phases report here and go on; nothing throws.
 class Sink {
 public:
-  /// Fills {0}, {1}, … of the catalogue's text. Returns the diagnostic so that fix-its and a note can be added.
+  /// Fills {0}, {1}, … of the catalogue's text, each shortened to a readable line. Returns the diagnostic so that fix-its and a note can be added
+  /// (before the next report).
   Diagnostic &report(Code code, Span where, std::vector<std::string> arguments = {});
   bool failed() const { return errors_ != 0; }
   const std::vector<Diagnostic> &diagnostics() const { return diagnostics_; }
-  std::vector<Diagnostic> take() { errors_ = 0; return std::move(diagnostics_); }
+  /// All diagnostics in the order of the text; the sink is empty afterwards.
+  std::vector<Diagnostic> take();
 
 private:
   std::vector<Diagnostic> diagnostics_;
+  Diagnostic dropped_; // where those beyond the first hundred go
   unsigned errors_ = 0;
 };
 
-/// `file:line:column: error: message`, the source line, a caret line under the right characters, then fix-its.
+/// `file:line:column: error: message [slug]`, the source line, a caret line under the right characters, then fix-its, each shown in its line, and the note.
 std::string render(const Diagnostic &, const Source &);
 
-/// Nearest of `known` to `word`: case, common foreign spellings (clamp -> clip), then edit distance; empty if none is near.
+/// Nearest of `known` to `word`, by case, then by edit distance; empty if none is near. Foreign spellings of functions stand in the builtin table.
 std::string did_you_mean(std::string_view word, const std::vector<std::string> &known);
 
 } // namespace elsewise

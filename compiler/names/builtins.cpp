@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Look-up in the builtin table. No name and no rule of a builtin stands here.
+#include "grammar/builtins.h"
+
+namespace elsewise {
+
+std::span<const Builtin> builtins() { return builtin_rows; }
+
+int find_builtin(std::string_view name) {
+  for (size_t row = 0; row < std::size(builtin_rows); ++row)
+    if (builtin_rows[row].name == name) return int(row);
+  return -1;
+}
+
+} // namespace elsewise

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+# Links every file of the package folder FROM into TO, and removes links whose file is gone. It touches nothing that is not a link.
+file(GLOB_RECURSE files RELATIVE ${FROM} ${FROM}/*.py ${FROM}/*.pyi ${FROM}/py.typed)
+file(GLOB_RECURSE there RELATIVE ${TO} ${TO}/*)
+foreach(name IN LISTS there)
+  if(IS_SYMLINK ${TO}/${name} AND NOT EXISTS ${TO}/${name})
+    file(REMOVE ${TO}/${name})
+  endif()
+endforeach()
+foreach(name IN LISTS files)
+  if(NOT IS_SYMLINK ${TO}/${name})
+    get_filename_component(parent ${TO}/${name} DIRECTORY)
+    file(MAKE_DIRECTORY ${parent})
+    file(CREATE_LINK ${FROM}/${name} ${TO}/${name} SYMBOLIC)
+  endif()
+endforeach()

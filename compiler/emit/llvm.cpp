@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop nest of a kernel in LLVM IR: rows, then exact segments between bounds, then one plain loop a piece. It gives no operation its meaning.
+#include "compiler/emit/llvm.h"
+#include "compiler/emit/llvm_value.h"
+#include "compiler/names/names.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/MDBuilder.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Transforms/Utils/IntegerDivision.h"
+
+namespace elsewise {
+using namespace llvm;
+using llvm_emit::Arithmetic;
+
+namespace {
+
+// From this many guarded pieces on, all share one chain loop; below, each has its own chain of just the pieces that may still follow.
+constexpr unsigned shared_chain_from = 5;
+
+class Emitter {
+public:
+  Emitter(const Kernel &kernel, LLVMContext &context, const CpuTarget &target)
+      : k(kernel), context(context), module(std::make_unique<Module>("elsewise", context)), b(context), arithmetic(b, kernel.form.wide, target),
+        infos(slots(kernel, Backend::Cpu)) {}
+
+  std::unique_ptr<Module> run() {
+    llvm::Type *i64 = b.getInt64Ty();
+    function = Function::Create(FunctionType::get(b.getVoidTy(), {b.getPtrTy(), i64, i64, i64, i64}, false), GlobalValue::ExternalLinkage, "elsewise", *module);
+    function->setDoesNotThrow();
+    static constexpr const char *names[] = {"slots", "row_begin", "row_end", "begin", "end"};
+    for (unsigned i = 0; i < 5; ++i) function->getArg(i)->setName(names[i]);
+    function->getArg(0)->addAttr(Attribute::NoAlias), function->getArg(0)->addAttr(Attribute::ReadOnly);
+
+    b.SetInsertPoint(block("entry"));
+    load_slots();
+    make_scopes();
+    BasicBlock *done = block("return");
+    if (k.form.rows == 0) one_row(done);
+    else row_loop(done);
+    b.SetInsertPoint(done);
+    b.CreateRetVoid();
+    if (k.form.wide) expand_wide_divisions();
+    return std::move(module);
+  }
+
+private:
+  struct Bounds {
+    Value *lo = nullptr, *hi = nullptr; // along the inner axis; null is open
+  };
+  struct Piece {
+    bool everywhere = false;      // no box: every position, as far as ranges go
+    std::vector<Bounds> boxes;    // of this row
+    bool identity = false;        // nothing to do
+    BasicBlock *target = nullptr; // where a segment of it is worked
+  };
+
+  BasicBlock *block(const Twine &name) { return BasicBlock::Create(context, name, function); }
+
+  // ---- what is fixed for a call
+
+  // The value of a slot; null if the kernel has none of that kind.
+  Value *slot(SlotKind kind, uint32_t index = 0, uint32_t box = 0) const {
+    for (size_t i = 0; i < infos.size(); ++i)
+      if (infos[i].kind == kind && infos[i].index == index && infos[i].box == box) return slot_values[i];
+    return nullptr;
+  }
+  Value *required(SlotKind kind, uint32_t index = 0, uint32_t box = 0) const {
+    Value *v = slot(kind, index, box);
+    if (!v) report_fatal_error("a launch argument that the kernel needs is not in its list");
+    return v;
+  }
+
+  std::string slot_name(const SlotInfo &s) const {
+    const std::string n = std::to_string(s.index), nth = std::to_string(s.index + 1), box = s.box ? "_" + std::to_string(s.box + 1) : "";
+    switch (s.kind) {
+    case SlotKind::Out: return k.outputs.size() > 1 ? "out" + nth : "out";
+    case SlotKind::In: return k.arguments[s.index].name;
+    case SlotKind::Uniform: return "uniform" + n;
+    case SlotKind::Extent: return "extent";
+    case SlotKind::End: return "end" + nth + box;
+    case SlotKind::Begin: return "begin" + nth + box;
+    case SlotKind::RowLength: return "length" + n;
+    case SlotKind::RowPitch: return "pitch" + n;
+    case SlotKind::InnerPitch: return "pitch";
+    case SlotKind::OutStride: return "out.stride" + n;
+    case SlotKind::InStride: return k.arguments[s.index].name + ".stride" + std::to_string(s.box);
+    case SlotKind::OutInner: return "out.inner";
+    case SlotKind::InInner: return k.arguments[s.index].name + ".inner";
+    default: return "slot";
+    }
+  }
+
+  void load_slots() {
+    for (size_t i = 0; i < infos.size(); ++i) {
+      const SlotInfo &s = infos[i];
+      Value *v = nullptr;
+      if (s.kind == SlotKind::Uniform) {
+        const NodeId node = k.uniforms[s.index];
+        const DType d = k[node].type;
+        v = arithmetic.from_memory(d, load_slot(arithmetic.memory_type(d), i, slot_name(s)));
+        fixed[node] = v;
+      } else if (s.kind == SlotKind::Out || s.kind == SlotKind::In) {
+        v = load_slot(b.getPtrTy(), i, slot_name(s));
+      } else if (s.kind != SlotKind::Extent && s.kind != SlotKind::Rows) { // those two are the caller's, who passes ranges
+        v = load_slot(b.getInt64Ty(), i, slot_name(s));
+      }
+      slot_values.push_back(v);
+    }
+  }
+  Value *load_slot(llvm::Type *t, size_t i, const Twine &name) {
+    return b.CreateAlignedLoad(t, b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), function->getArg(0), i), Align(8), name);
+  }
+
+  // `out` is the identical view of an input or shares no byte with it (checked at every call): say so to alias analysis.
+  void make_scopes() {
+    MDBuilder md(context);
+    MDNode *domain = md.createAnonymousAliasScopeDomain("elsewise");
+    out_scope = MDNode::get(context, {md.createAnonymousAliasScope(domain, "out")});
+    in_scope = MDNode::get(context, {md.createAnonymousAliasScope(domain, "in")});
+  }
+  void annotate(Instruction *access, bool of_out) const {
+    access->setMetadata(LLVMContext::MD_alias_scope, of_out ? out_scope : in_scope);
+    access->setMetadata(LLVMContext::MD_noalias, of_out ? in_scope : out_scope);
+  }
+
+  bool is_out(uint32_t argument) const { return argument < k.form.same_view.size() && k.form.same_view[argument]; }
+  Access access(uint32_t argument) const { return k.form.args[argument]; }
+
+  // ---- rows
+
+  void one_row(BasicBlock *done) {
+    for (size_t i = 0; i < k.outputs.size(); ++i) out.push_back(required(SlotKind::Out, uint32_t(i)));
+    for (uint32_t a = 0; a < k.arguments.size(); ++a) in.push_back(access(a) == Access::Absent || is_out(a) ? nullptr : required(SlotKind::In, a));
+    rowbase = nullptr;
+    row(done);
+  }
+
+  // Row positions are worked out by division once, then stepped like an odometer.
+  void row_loop(BasicBlock *done) {
+    const unsigned rows = k.form.rows;
+    Value *row_begin = function->getArg(1), *row_end = function->getArg(2);
+    std::vector<Value *> start;
+    Value *rest = row_begin;
+    for (unsigned d = 0; d < rows; ++d) {
+      if (d + 1 == rows) start.push_back(rest);
+      else {
+        Value *length = required(SlotKind::RowLength, d);
+        start.push_back(b.CreateURem(rest, length));
+        rest = b.CreateUDiv(rest, length);
+      }
+    }
+    BasicBlock *entry = b.GetInsertBlock(), *loop = block("row"), *next = block("row.next");
+    b.CreateCondBr(b.CreateICmpSLT(row_begin, row_end), loop, done);
+
+    b.SetInsertPoint(loop);
+    PHINode *r = b.CreatePHI(b.getInt64Ty(), 2, "r");
+    r->addIncoming(row_begin, entry);
+    std::vector<PHINode *> at;
+    for (unsigned d = 0; d < rows; ++d) {
+      at.push_back(b.CreatePHI(b.getInt64Ty(), 2, "row" + Twine(d)));
+      at[d]->addIncoming(start[d], entry);
+    }
+    auto offset = [&](SlotKind kind, uint32_t argument) { // sum of position * stride
+      Value *sum = nullptr;
+      for (unsigned d = 0; d < rows; ++d) {
+        Value *stride = kind == SlotKind::InStride ? required(kind, argument, d) : slot(kind, d);
+        if (!stride) return sum;
+        Value *term = b.CreateMul(at[d], stride);
+        sum = sum ? b.CreateAdd(sum, term) : term;
+      }
+      return sum;
+    };
+    Value *out_offset = offset(SlotKind::OutStride, 0);
+    for (size_t i = 0; i < k.outputs.size(); ++i)
+      out.push_back(b.CreateGEP(arithmetic.memory_type(k.outputs[i]), required(SlotKind::Out, uint32_t(i)), out_offset, "out.row"));
+    for (uint32_t a = 0; a < k.arguments.size(); ++a) {
+      const bool separate = access(a) != Access::Absent && !is_out(a);
+      in.push_back(!separate ? nullptr
+                             : b.CreateGEP(arithmetic.memory_type(k.arguments[a].type.dtype), required(SlotKind::In, a), offset(SlotKind::InStride, a),
+                                           k.arguments[a].name + ".row"));
+    }
+    rowbase = offset(SlotKind::RowPitch, 0);
+    row(next);
+
+    b.SetInsertPoint(next);
+    r->addIncoming(b.CreateNSWAdd(r, b.getInt64(1)), next);
+    Value *carry = b.getTrue();
+    for (unsigned d = 0; d < rows; ++d) {
+      Value *stepped = b.CreateAdd(at[d], b.CreateZExt(carry, b.getInt64Ty()));
+      if (d + 1 < rows) {
+        carry = b.CreateICmpEQ(stepped, required(SlotKind::RowLength, d));
+        stepped = b.CreateSelect(carry, b.getInt64(0), stepped);
+      }
+      at[d]->addIncoming(stepped, next);
+    }
+    b.CreateCondBr(b.CreateICmpSLT(r->getIncomingValueForBlock(next), row_end), loop, done);
+  }
+
+  // ---- one row: segments
+
+  // A bound on the flat position, as one on this row's inner position: ceil((bound - rowbase) / pitch), never negative.
+  Value *in_row(Value *bound) {
+    if (!bound) return nullptr;
+    if (rowbase) bound = b.CreateSub(bound, rowbase);
+    if (k.form.unit_pitch) return bound;
+    Value *pitch = required(SlotKind::InnerPitch);
+    bound = b.CreateBinaryIntrinsic(Intrinsic::smax, bound, b.getInt64(0));
+    return b.CreateUDiv(b.CreateAdd(bound, b.CreateSub(pitch, b.getInt64(1))), pitch);
+  }
+
+  void row(BasicBlock *done) {
+    load_broadcasts();
+    Value *begin = function->getArg(3), *end = function->getArg(4);
+    std::vector<Value *> bounds;
+    for (uint32_t p = 0; p < k.pieces.size(); ++p) {
+      Piece piece;
+      piece.identity = is_identity(k, p);
+      piece.everywhere = k.pieces[p].boxes.empty();
+      for (uint32_t box = 0; box < k.pieces[p].boxes.size(); ++box) {
+        Bounds bound{in_row(slot(SlotKind::Begin, p, box)), in_row(slot(SlotKind::End, p, box))};
+        if (!bound.lo && !bound.hi) piece.everywhere = true;
+        for (Value *v : {bound.lo, bound.hi})
+          if (v && std::find(bounds.begin(), bounds.end(), v) == bounds.end()) bounds.push_back(v);
+        piece.boxes.push_back(bound);
+      }
+      pieces.push_back(std::move(piece));
+    }
+
+    BasicBlock *entry = b.GetInsertBlock(), *segment = block("segment"), *work = block("classify"), *next = block("segment.next");
+    b.CreateBr(segment);
+    b.SetInsertPoint(segment);
+    c = b.CreatePHI(b.getInt64Ty(), 2, "c");
+    c->addIncoming(begin, entry);
+    b.CreateCondBr(b.CreateICmpSLT(c, end), work, done);
+
+    b.SetInsertPoint(work);
+    stop = end; // the nearest bound beyond c: until there the same pieces hold
+    for (Value *bound : bounds) stop = b.CreateSelect(b.CreateAnd(b.CreateICmpSLT(c, bound), b.CreateICmpSLT(bound, stop)), bound, stop);
+    stop->setName("stop");
+    dispatch(next);
+
+    b.SetInsertPoint(next);
+    if (bounds.empty()) b.CreateBr(done); // one segment
+    else {
+      c->addIncoming(stop, next);
+      b.CreateBr(segment);
+    }
+  }
+
+  // True if the ranges of piece p hold at c, and so on the whole segment.
+  Value *holds(uint32_t p) {
+    if (pieces[p].everywhere) return b.getTrue();
+    Value *any = b.getFalse();
+    for (const Bounds &box : pieces[p].boxes) {
+      Value *inside = b.getTrue();
+      if (box.lo) inside = b.CreateICmpSLE(box.lo, c);
+      if (box.hi) {
+        Value *below = b.CreateICmpSLT(c, box.hi);
+        inside = box.lo ? b.CreateAnd(inside, below) : below;
+      }
+      any = any == b.getFalse() ? inside : b.CreateOr(any, inside);
+    }
+    return any;
+  }
+
+  // Goes to the first piece that can match. Pieces cover every position, so the last one needs no test.
+  void dispatch(BasicBlock *next) {
+    const uint32_t count = uint32_t(k.pieces.size());
+    uint32_t guarded = 0, first_guarded = count;
+    for (uint32_t p = count; p-- > 0;)
+      if (k.pieces[p].guard != no_node) ++guarded, first_guarded = p;
+    BasicBlock *shared = nullptr;
+    std::vector<std::pair<uint32_t, BasicBlock *>> pending;
+    for (uint32_t p = 0; p < count; ++p) {
+      const bool chain = k.pieces[p].guard != no_node && p + 1 < count;
+      BasicBlock *target = next;
+      if (chain && guarded >= shared_chain_from) {
+        if (!shared) pending.push_back({first_guarded, shared = block("chain")});
+        target = shared;
+      } else if (chain || !pieces[p].identity) {
+        target = block("piece" + Twine(p + 1));
+        pending.push_back({p, target});
+      }
+      const bool last = pieces[p].everywhere || p + 1 == count;
+      if (last) {
+        b.CreateBr(target);
+        break;
+      }
+      BasicBlock *otherwise = block("not" + Twine(p + 1));
+      b.CreateCondBr(holds(p), target, otherwise);
+      b.SetInsertPoint(otherwise);
+    }
+    for (auto [p, target] : pending) {
+      b.SetInsertPoint(target);
+      piece_loop(p, target == shared, next);
+    }
+  }
+
+  // ---- one segment: a loop
+
+  struct Choice {
+    uint32_t piece;
+    Value *holds; // on the whole segment; null: certainly
+  };
+
+  void piece_loop(uint32_t first, bool shared, BasicBlock *next) {
+    std::vector<Choice> choices; // first match wins
+    for (uint32_t p = first; p < k.pieces.size(); ++p) {
+      Value *inside = (p == first && !shared) || pieces[p].everywhere ? nullptr : holds(p);
+      choices.push_back({p, inside});
+      if (!inside && k.pieces[p].guard == no_node) break;
+    }
+    const std::string name = b.GetInsertBlock()->getName().str();
+    BasicBlock *before = b.GetInsertBlock(), *loop = block(name + ".loop");
+    b.CreateBr(loop);
+    b.SetInsertPoint(loop);
+    t = b.CreatePHI(b.getInt64Ty(), 2, "t");
+    t->addIncoming(c, before);
+    values.clear(), raw.clear();
+    std::vector<Value *> result(k.outputs.size());
+    for (size_t i = choices.size(); i-- > 0;) {
+      const elsewise::Piece &piece = k.pieces[choices[i].piece];
+      const bool last = i + 1 == choices.size();
+      Value *chosen = last || piece.guard == no_node ? nullptr : value(piece.guard);
+      if (!last && choices[i].holds) chosen = chosen ? b.CreateAnd(choices[i].holds, chosen) : choices[i].holds;
+      for (size_t o = 0; o < k.outputs.size(); ++o) {
+        Value *v = stored(piece.values[o], k.outputs[o]);
+        result[o] = last ? v : b.CreateSelect(chosen, v, result[o]);
+      }
+    }
+    for (size_t o = 0; o < k.outputs.size(); ++o)
+      annotate(b.CreateAlignedStore(result[o], element(out[o], k.outputs[o], k.form.out, required_inner_out()), Align(bytes(k.outputs[o]))), true);
+    Value *after = b.CreateAdd(t, b.getInt64(1), "t.next", true, true);
+    t->addIncoming(after, b.GetInsertBlock());
+    auto *back = b.CreateCondBr(b.CreateICmpEQ(after, stop), next, loop);
+    back->setMetadata(LLVMContext::MD_loop, loop_metadata());
+  }
+
+  MDNode *loop_metadata() {
+    MDNode *progress = MDNode::get(context, {MDString::get(context, "llvm.loop.mustprogress")});
+    MDNode *id = MDNode::getDistinct(context, {nullptr, progress});
+    id->replaceOperandWith(0, id);
+    return id;
+  }
+
+  Value *required_inner_out() { return k.form.out == Access::Strided ? required(SlotKind::OutInner) : nullptr; }
+
+  Value *element(Value *base, DType d, Access access, Value *inner) {
+    Value *index = access == Access::Strided ? b.CreateMul(t, inner) : t;
+    return b.CreateInBoundsGEP(arithmetic.memory_type(d), base, index);
+  }
+
+  // The bits of argument `a` at this element.
+  Value *load(uint32_t a) {
+    const DType d = k.arguments[a].type.dtype;
+    Value *pointer;
+    if (is_out(a)) pointer = element(out[0], d, k.form.out, required_inner_out());
+    else pointer = element(in[a], d, access(a), access(a) == Access::Strided ? required(SlotKind::InInner, a) : nullptr);
+    LoadInst *bits = b.CreateAlignedLoad(arithmetic.memory_type(d), pointer, Align(bytes(d)), k.arguments[a].name);
+    annotate(bits, is_out(a));
+    return bits;
+  }
+
+  void load_broadcasts() {
+    for (uint32_t a = 0; a < k.arguments.size(); ++a) {
+      if (access(a) != Access::Broadcast || is_out(a)) continue;
+      const DType d = k.arguments[a].type.dtype;
+      LoadInst *bits = b.CreateAlignedLoad(arithmetic.memory_type(d), in[a], Align(bytes(d)), k.arguments[a].name);
+      annotate(bits, false);
+      broadcast[a] = {bits, arithmetic.from_memory(d, bits)};
+    }
+  }
+
+  Value *raw_load(NodeId n) {
+    const uint32_t a = k[n].a;
+    if (const auto found = broadcast.find(a); found != broadcast.end()) return found->second.first;
+    Value *&bits = raw[n];
+    if (!bits) bits = load(a);
+    return bits;
+  }
+
+  // What is written for a value: a bare element moves as bits.
+  Value *stored(NodeId n, DType d) { return k[n].op == Op::Load ? raw_load(n) : arithmetic.to_memory(d, value(n)); }
+
+  Value *position() {
+    Value *p = t;
+    if (!k.form.unit_pitch) p = b.CreateMul(p, required(SlotKind::InnerPitch));
+    if (rowbase) p = b.CreateAdd(rowbase, p);
+    return b.CreateSExt(p, arithmetic.type(DType::Index));
+  }
+
+  Value *value(NodeId n) {
+    if (const auto found = fixed.find(n); found != fixed.end()) return found->second;
+    if (const auto found = values.find(n); found != values.end()) return found->second;
+    Value *v = make(n);
+    values[n] = v;
+    return v;
+  }
+
+  Value *make(NodeId n) {
+    const Inst &i = k[n];
+    switch (i.op) {
+    case Op::Const: return arithmetic.constant(i.type, k.constants[i.a]);
+    case Op::Pos: return position();
+    case Op::Load:
+      if (const auto found = broadcast.find(i.a); found != broadcast.end()) return found->second.second;
+      return arithmetic.from_memory(i.type, raw_load(n));
+    case Op::Unary: return arithmetic.unary(UnaryOp(i.sub), i.type, value(i.a));
+    case Op::Binary: {
+      Value *l = value(i.a), *r = value(i.b);
+      return arithmetic.binary(BinaryOp(i.sub), i.type, l, r);
+    }
+    case Op::Compare: {
+      Value *l = value(i.a), *r = value(i.b);
+      return arithmetic.compare(CompareOp(i.sub), k[i.a].type, l, r);
+    }
+    case Op::Logic: {
+      Value *l = value(i.a);
+      if (LogicOp(i.sub) == LogicOp::Not) return b.CreateNot(l);
+      Value *r = value(i.b);
+      return LogicOp(i.sub) == LogicOp::And ? b.CreateAnd(l, r) : b.CreateOr(l, r);
+    }
+    case Op::Where: {
+      Value *condition = value(i.a), *yes = value(i.b), *no = value(i.c);
+      return b.CreateSelect(condition, yes, no);
+    }
+    case Op::Cast: return arithmetic.cast(value(i.a), k[i.a].type, i.type);
+    case Op::Call: {
+      SmallVector<Value *> operands;
+      for (uint32_t o = 0; o < i.b; ++o) operands.push_back(value(k.operands[i.a + o]));
+      return arithmetic.call(builtins()[i.sub], k[k.operands[i.a]].type, operands);
+    }
+    case Op::Param:
+    case Op::Len: break;
+    }
+    report_fatal_error("element code reads a host value that is not among the kernel's uniforms");
+  }
+
+  // LLVM divides 128 bits by a library call, and this code calls no library.
+  void expand_wide_divisions() {
+    std::vector<BinaryOperator *> found;
+    for (BasicBlock &block : *function)
+      for (Instruction &i : block)
+        if (auto *op = dyn_cast<BinaryOperator>(&i); op && op->isIntDivRem() && op->getType()->isIntegerTy(128)) found.push_back(op);
+    for (BinaryOperator *op : found) {
+      if (op->getOpcode() == Instruction::SDiv || op->getOpcode() == Instruction::UDiv) expandDivision(op);
+      else expandRemainder(op);
+    }
+  }
+
+  const Kernel &k;
+  LLVMContext &context;
+  std::unique_ptr<Module> module;
+  IRBuilder<> b;
+  Arithmetic arithmetic;
+  std::vector<SlotInfo> infos;
+  std::vector<Value *> slot_values;
+  Function *function = nullptr;
+  MDNode *out_scope = nullptr, *in_scope = nullptr;
+  DenseMap<NodeId, Value *> fixed; // uniforms
+
+  // the row
+  std::vector<Value *> out, in; // where it starts, by output and argument
+  Value *rowbase = nullptr;     // flat position of its first element; null: 0
+  DenseMap<uint32_t, std::pair<Value *, Value *>> broadcast; // by argument: bits, value
+  std::vector<Piece> pieces;
+  PHINode *c = nullptr; // where the segment starts
+  Value *stop = nullptr;
+
+  // the element
+  PHINode *t = nullptr;
+  DenseMap<NodeId, Value *> values, raw;
+};
+
+} // namespace
+
+std::unique_ptr<Module> emit_llvm(const Kernel &scheduled, LLVMContext &context, const CpuTarget &target) {
+  return Emitter(scheduled, context, target).run();
+}
+
+} // namespace elsewise

@@ -10,7 +10,8 @@ enum class Binding : uint8_t { None, Position, Length, Argument, Builtin };
 
 struct Resolved {
   Binding binding = Binding::None;
-  uint32_t index = 0; // Position, Length: axis (flat_axis now); Argument: index into arguments; Builtin: row of the builtin table
+  uint32_t index =
+      0; // Position, Length: axis (flat_axis now); Argument: index into arguments; Builtin: row of the builtin table
 };
 
 inline constexpr uint32_t flat_axis = 255; // the row-major index over the whole domain
@@ -20,7 +21,8 @@ struct Names {
   std::vector<std::string> arguments; // in order of first use
 };
 
-/// Reports unknown functions, wrong argument counts, reserved names (out shape dtype device domain offset stream arch path). Unknown value names are arguments.
+/// Reports unknown functions, wrong argument counts, reserved names (out shape dtype device domain offset stream arch
+/// path). Unknown value names are arguments.
 Names resolve(const Ast &, Sink &);
 
 } // namespace elsewise

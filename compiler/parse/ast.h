@@ -19,7 +19,8 @@ enum class ExprKind : uint8_t {
   Literal, // payload: index into Ast::literals
   Name,    // payload: index into Ast::names
   Unary,   // op; one operand
-  Binary,  // op (arithmetic, bits, comparison, and/or); two operands. `a <= i < b` is And of two comparisons that share the operand `i`
+  Binary,  // op (arithmetic, bits, comparison, and/or); two operands. `a <= i < b` is And of two comparisons that share
+           // the operand `i`
   Call,    // payload: index into Ast::names (the function's name); operands are the arguments
   Error,   // something that did not parse; a diagnostic was reported, later phases stay silent about it
 };
@@ -31,8 +32,8 @@ struct Expr {
   ExprKind kind;
   Operator op = Operator::Or;
   bool parenthesised = false;
-  Span where;                 // the whole expression, its parentheses excluded
-  Span at;                    // the operator, or the name, or the literal: where a caret goes
+  Span where;                    // the whole expression, its parentheses excluded
+  Span at;                       // the operator, or the name, or the literal: where a caret goes
   uint32_t first = 0, count = 0; // operands: Ast::children[first, first + count)
   uint32_t payload = 0;
 };

@@ -7,8 +7,8 @@
 namespace elsewise {
 
 Source::Source(std::string text, std::string name) : text_(std::move(text)), name_(std::move(name)), starts_{0} {
-  for (uint32_t at = 0; at < text_.size(); ++at)
-    if (text_[at] == '\n') starts_.push_back(at + 1);
+  for (size_t at = 0; at < text_.size(); ++at)
+    if (text_[at] == '\n') starts_.push_back(uint32_t(at + 1));
 }
 
 LineColumn Source::position(uint32_t byte) const {

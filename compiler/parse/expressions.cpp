@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+// Expressions, by precedence climbing over the operator table. Where another language's habit shows, it says how the
+// same is written here.
+#include "compiler/parse/precedence.h"
+#include "compiler/parse/state.h"
+#include "grammar/builtins.h"
+
+namespace elsewise {
+namespace {
+
+bool is_bits(Operator op) { return op == Operator::BitAnd || op == Operator::BitOr || op == Operator::BitXor; }
+
+std::string_view select_name() {
+  for (const Builtin &row : builtins())
+    if (row.rule == Rule::Select) return row.name;
+  return {};
+}
+std::string select_call(const std::string &condition, const std::string &a, const std::string &b) {
+  return std::string(select_name()) + "(" + condition + ", " + a + ", " + b + ")";
+}
+
+} // namespace
+
+// Nodes
+
+ExprId Parser::add(Expr e, llvm::ArrayRef<ExprId> operands, Span outer) {
+  uint32_t levels = 0;
+  uint64_t operations = 1;
+  for (const ExprId o : operands) levels = std::max(levels, levels_[o] + 1), operations += operations_[o];
+  const bool deep = levels > most_levels;
+  if (deep || operations > most_operations) {
+    if (!lost_)
+      sink_.report(deep ? Code::TooDeep : Code::TooComplex, e.at,
+                   {std::to_string(deep ? most_levels : most_operations)});
+    return give_up(outer);
+  }
+  e.first = uint32_t(ast_.children.size());
+  e.count = uint32_t(operands.size());
+  ast_.children.insert(ast_.children.end(), operands.begin(), operands.end());
+  ast_.exprs.push_back(e);
+  outer_.push_back(outer);
+  levels_.push_back(levels);
+  operations_.push_back(uint32_t(operations));
+  return ExprId(ast_.exprs.size() - 1);
+}
+
+ExprId Parser::leaf(ExprKind kind, const Token &t, uint32_t payload) {
+  return add({.kind = kind, .where = t.where, .at = t.where, .payload = payload}, {}, t.where);
+}
+ExprId Parser::unary(Operator op, ExprId operand, Span at) {
+  const Span where = join(at, outer_[operand]);
+  return add({.kind = ExprKind::Unary, .op = op, .where = where, .at = at}, {operand}, where);
+}
+ExprId Parser::binary(Operator op, ExprId left, ExprId right, Span at) {
+  const Span where = join(outer_[left], outer_[right]);
+  return add({.kind = ExprKind::Binary, .op = op, .where = where, .at = at}, {left, right}, where);
+}
+ExprId Parser::error(Span where) { return add({.kind = ExprKind::Error, .where = where, .at = where}, {}, where); }
+ExprId Parser::give_up(Span where) {
+  lost_ = true;
+  return error(where);
+}
+
+uint32_t Parser::name(const Token &t) {
+  const auto [entry, is_new] = names_.try_emplace(text(t.where), uint32_t(ast_.names.size()));
+  if (is_new) ast_.names.push_back(text(t.where));
+  return entry->second;
+}
+
+std::string Parser::text(ExprId e) const {
+  const auto rewritten = rewritten_.find(e);
+  return rewritten == rewritten_.end() ? text(outer_[e]) : rewritten->second;
+}
+
+// Expressions
+
+ExprId Parser::nested(int least) {
+  if (nesting_ >= most_nesting) {
+    if (!lost_) sink_.report(Code::TooDeep, here().where, {std::to_string(most_nesting)});
+    return give_up(here().where);
+  }
+  ++nesting_;
+  const ExprId e = least ? expression(least) : whole();
+  --nesting_;
+  return e;
+}
+ExprId Parser::nested_whole() { return nested(0); }
+
+/// An expression, and the conditionals of other languages behind it.
+ExprId Parser::whole() {
+  ExprId e = expression(precedence(Operator::Or));
+  while (!lost_ && (is(TokenKind::Question) || is(TokenKind::If)))
+    e = is(TokenKind::Question) ? c_conditional(e) : python_conditional(e);
+  return e;
+}
+
+ExprId Parser::expression(int least) {
+  ExprId left = prefix(least);
+  while (!lost_) {
+    const Token &t = here();
+    if (t.kind == TokenKind::In && least <= precedence(Operator::Lt)) {
+      sink_.report(Code::NotAnOperator, t.where, {text(t.where)}).note = "a range is written `a <= i < b`";
+      return give_up(join(outer_[left], t.where));
+    }
+    const bool compares = (t.kind == TokenKind::Operator && is_comparison(t.op)) || t.kind == TokenKind::Assign ||
+                          t.kind == TokenKind::Is;
+    if (compares) {
+      if (least > precedence(Operator::Lt)) break;
+      left = comparisons(left);
+      continue;
+    }
+    const auto op = t.kind == TokenKind::Operator ? with_arity(t.op, 2) : std::nullopt;
+    if (!op || precedence(*op) < least) break;
+    take();
+    // `**` binds tighter than a sign on its left and looser than one on its right, and associates to the right.
+    const bool power = *op == Operator::Pow;
+    const ExprId right = power ? nested(precedence(Operator::Neg)) : expression(precedence(*op) + 1);
+    const ExprId both = binary(*op, left, right, t.where);
+    const auto literal = [&](ExprId e) {
+      return ast_[e].kind == ExprKind::Literal && ast_.literal(e).kind != LiteralKind::Bool;
+    };
+    if (*op == Operator::BitXor && literal(left) && literal(right)) {
+      sink_.report(Code::XorOfLiterals, t.where).fixits = {{t.where, spelling(Operator::Pow), "write a power"}};
+      left = error(outer_[both]);
+    } else {
+      left = both;
+    }
+  }
+  return left;
+}
+
+/// The comparison at this token, and its place; `=` and `is` are reported and read as what is meant.
+std::optional<Operator> Parser::comparison_here(Span &at) {
+  const Token &t = here();
+  at = t.where;
+  if (t.kind == TokenKind::Operator && is_comparison(t.op)) {
+    take();
+    return t.op;
+  }
+  if (t.kind == TokenKind::Assign) {
+    take();
+    sink_.report(Code::AssignForEqual, at).fixits = {{at, spelling(Operator::Eq), "compare"}};
+    return Operator::Eq;
+  }
+  if (t.kind == TokenKind::Is) {
+    take();
+    const bool negated = is(TokenKind::Operator) && here().op == Operator::Not;
+    if (negated) at = join(at, take().where);
+    const Operator op = negated ? Operator::Ne : Operator::Eq;
+    sink_.report(Code::NotAnOperator, at, {text(at)}).fixits = {{at, spelling(op), "compare"}};
+    return op;
+  }
+  return {};
+}
+
+/// `a < b <= c` is the `and` of `a < b` and `b <= c`, which share `b`.
+ExprId Parser::comparisons(ExprId left) {
+  ExprId chain = no_expr;
+  Span at;
+  while (!lost_) {
+    const auto op = comparison_here(at);
+    if (!op) break;
+    const ExprId right = expression(precedence(*op) + 1);
+    check_bits(left);
+    check_bits(right);
+    const ExprId one = binary(*op, left, right, at);
+    chain = chain == no_expr ? one : binary(Operator::And, chain, one, at);
+    left = right;
+  }
+  return chain;
+}
+
+/// `i > 3 & i < 5`: `&` takes `3` and `i` here and in Python, and not in the mind of whoever wrote it.
+void Parser::check_bits(ExprId e) {
+  Expr &bits = ast_.exprs[e];
+  if (lost_ || bits.kind != ExprKind::Binary || !is_bits(bits.op) || bits.parenthesised) return;
+  Diagnostic &d = sink_.report(Code::BitsBesideComparison, bits.at, {spelling(bits.op)});
+  if (bits.op != Operator::BitXor) {
+    const char *word = spelling(bits.op == Operator::BitAnd ? Operator::And : Operator::Or);
+    d.fixits.push_back({bits.at, word, "combine conditions"});
+  }
+  d.fixits.push_back({outer_[e], "(" + text(e) + ")", "work on bits"});
+  bits.kind = ExprKind::Error;
+  bits.count = 0;
+}
+
+ExprId Parser::prefix(int least) {
+  const Token &t = here();
+  const auto op = t.kind == TokenKind::Operator ? with_arity(t.op, 1) : std::nullopt;
+  if (!op) return primary();
+  take();
+  if (*op != Operator::Not || least <= precedence(*op)) return unary(*op, nested(precedence(*op)), t.where);
+  const ExprId e = unary(*op, nested(precedence(Operator::Neg)), t.where);
+  if (!lost_)
+    sink_.report(Code::NotNeedsParentheses, t.where, {text(t.where)}).fixits = {
+        {outer_[e], "(" + text(e) + ")", "put it in parentheses"}};
+  return e;
+}
+
+ExprId Parser::primary() {
+  const Token &t = here();
+  ExprId e;
+  switch (t.kind) {
+  case TokenKind::Literal:
+    ast_.literals.push_back(take().literal);
+    e = leaf(ExprKind::Literal, t, uint32_t(ast_.literals.size() - 1));
+    break;
+  case TokenKind::Name:
+  case TokenKind::Error:
+    take();
+    if (is(TokenKind::LeftParen)) e = call(t);
+    else e = t.kind == TokenKind::Name ? leaf(ExprKind::Name, t, name(t)) : error(t.where);
+    break;
+  case TokenKind::LeftParen:
+    e = parenthesised();
+    break;
+  case TokenKind::If:
+    if (!call_behind()) return missing_operand();
+    sink_.report(Code::UnknownFunction, t.where, {text(t.where)}).fixits = {
+        {t.where, std::string(select_name()), "choose by a function"}};
+    take();
+    e = call(t);
+    break;
+  default:
+    return missing_operand();
+  }
+  while (!lost_ && is(TokenKind::LeftBracket)) e = read_behind(e);
+  return e;
+}
+
+ExprId Parser::parenthesised() {
+  const Token &open = take();
+  if (is(TokenKind::RightParen)) {
+    const Span both = join(open.where, take().where);
+    sink_.report(Code::EmptyParentheses, both);
+    return error(both);
+  }
+  const ExprId e = nested_whole();
+  if (!close(open)) return give_up(join(open.where, outer_[e]));
+  ast_.exprs[e].parenthesised = true;
+  outer_[e] = join(open.where, behind().where);
+  return e;
+}
+
+ExprId Parser::call(const Token &name_token) {
+  const uint32_t payload = name_token.kind == TokenKind::Name ? name(name_token) : 0;
+  const Token &open = take();
+  llvm::SmallVector<ExprId, 4> arguments;
+  bool wrong = name_token.kind != TokenKind::Name;
+  for (bool more = !is(TokenKind::RightParen); more && !lost_ && !at_separator();) {
+    if (is(TokenKind::Name) && ahead().kind == TokenKind::Assign) {
+      const Span key = join(here().where, ahead().where);
+      sink_.report(Code::KeywordArgument, key, {text(here().where)}).fixits = {{key, "", "drop the name"}};
+      take(), take();
+    }
+    if (is(TokenKind::Comma) || is(TokenKind::RightParen)) {
+      sink_.report(Code::MissingArgument, here().where, {text(here().where)});
+      wrong = true;
+    } else {
+      arguments.push_back(nested_whole());
+    }
+    more = !lost_ && is(TokenKind::Comma);
+    if (more) take();
+  }
+  if (lost_ || !close(open)) return give_up(join(name_token.where, behind().where));
+  const Span where = join(name_token.where, behind().where);
+  if (wrong) return error(where);
+  return add({.kind = ExprKind::Call, .where = where, .at = name_token.where, .payload = payload}, arguments, where);
+}
+
+ExprId Parser::read_behind(ExprId e) {
+  const Span open = here().where;
+  const bool closed = skip_brackets();
+  const Span where = join(outer_[e], behind().where);
+  not_yet(join(open, behind().where), "an indexed read");
+  return closed ? error(where) : give_up(where);
+}
+
+// The conditionals of other languages. Only the outermost is reported, with the inner ones rewritten in its fix-it.
+
+ExprId Parser::c_conditional(ExprId condition) {
+  const Token &mark = take();
+  ++conditionals_;
+  const ExprId a = nested_whole();
+  ExprId b = no_expr;
+  if (!lost_ && is(TokenKind::Colon)) take(), b = nested_whole();
+  --conditionals_;
+  if (lost_) return error(outer_[condition]);
+  const std::string call = b == no_expr ? "" : select_call(text(condition), text(a), text(b));
+  const Span where = join(outer_[condition], outer_[b == no_expr ? a : b]);
+  if (conditionals_ == 0) {
+    Diagnostic &d = sink_.report(Code::TernaryOperator, mark.where, {"c ? a : b", select_call("c", "a", "b")});
+    if (b != no_expr) d.fixits = {{where, call, "choose by a function"}};
+  }
+  const ExprId e = b == no_expr ? give_up(where) : error(where);
+  if (b != no_expr) rewritten_[e] = call;
+  return e;
+}
+
+ExprId Parser::python_conditional(ExprId value) {
+  const Token &mark = take();
+  ++conditionals_;
+  const ExprId condition = nested(precedence(Operator::Or));
+  ExprId other = no_expr;
+  if (!lost_ && is(TokenKind::Else)) take(), other = nested_whole();
+  --conditionals_;
+  if (lost_) return error(outer_[value]);
+  const Span where = join(outer_[value], outer_[other == no_expr ? condition : other]);
+  if (other == no_expr) {
+    sink_.report(Code::IfPiece, mark.where, {text(mark.where)}).fixits = {
+        {where, text(condition) + ": " + text(value), "put the guard first"}};
+    return give_up(where);
+  }
+  const std::string call = select_call(text(condition), text(value), text(other));
+  if (conditionals_ == 0)
+    sink_.report(Code::TernaryOperator, mark.where, {"a if c else b", select_call("c", "a", "b")}).fixits = {
+        {where, call, "choose by a function"}};
+  const ExprId e = error(where);
+  rewritten_[e] = call;
+  return e;
+}
+
+// What does not fit
+
+/// Called where an operand has to begin and none does.
+ExprId Parser::missing_operand() {
+  const Token &t = here();
+  const Token &last = behind();
+  const bool at_start = at_ == 0 || last.kind == TokenKind::Newline || last.kind == TokenKind::Semicolon;
+  if (t.kind == TokenKind::Operator) { // a binary one, or prefix() would have taken it
+    Diagnostic &d = sink_.report(Code::MissingOperand, t.where, {text(t.where), "left"});
+    if (at_start && at_ != 0)
+      d.note = "a line goes on only behind an operator, so `" + text(t.where) +
+               "` would stand at the end of the line before";
+  } else if (!at_start && (last.kind == TokenKind::Operator || last.kind == TokenKind::Assign ||
+                           last.kind == TokenKind::Is || last.kind == TokenKind::Question)) {
+    sink_.report(Code::MissingOperand, last.where, {text(last.where), "right"});
+  } else if (t.kind == TokenKind::RightParen || t.kind == TokenKind::RightBracket) {
+    sink_.report(Code::UnmatchedBracket, t.where, {text(t.where)});
+  } else if (!at_start && last.kind == TokenKind::LeftParen &&
+             (at_separator() || t.kind == TokenKind::Colon || t.kind == TokenKind::Else)) {
+    sink_.report(Code::UnclosedBracket, last.where, {text(last.where)});
+  } else if (t.kind == TokenKind::End || t.kind == TokenKind::Newline) {
+    sink_.report(Code::MissingValue, last.where, {text(last.where)});
+  } else {
+    Diagnostic &d = sink_.report(Code::UnexpectedToken, t.where, {text(t.where)});
+    if (t.kind == TokenKind::LeftBracket)
+      d.note = "`[` reads a tensor right behind its name, and names axes on the first line";
+  }
+  return give_up(t.where);
+}
+
+/// Takes the parenthesis that closes `open`, or reports why there is none.
+bool Parser::close(const Token &open) {
+  if (lost_) return false;
+  const Token &t = here();
+  if (t.kind == TokenKind::RightParen) {
+    take();
+    return true;
+  }
+  lost_ = true;
+  if (t.kind == TokenKind::Error) return false;
+  if (t.kind == TokenKind::Comma) {
+    sink_.report(Code::UnexpectedToken, t.where, {text(t.where)}).note = "commas separate the arguments of a function";
+  } else if (at_separator() || t.kind == TokenKind::Colon || t.kind == TokenKind::Else ||
+             t.kind == TokenKind::RightBracket || t.kind == TokenKind::Let) {
+    const uint32_t end = behind().where.end;
+    Diagnostic &d = sink_.report(Code::UnclosedBracket, open.where, {text(open.where)});
+    if (behind().kind != TokenKind::Comma) d.fixits = {{{end, end}, ")", "close it"}};
+  } else {
+    missing_operator(t);
+  }
+  return false;
+}
+
+/// Two operands side by side, the second one at `t`.
+void Parser::missing_operator(const Token &t) {
+  const Token &last = behind();
+  if (t.kind == TokenKind::Name || t.kind == TokenKind::Literal || t.kind == TokenKind::LeftParen) {
+    sink_.report(Code::MissingOperator, t.where, {text(last.where), text(t.where)}).fixits = {
+        {{last.where.end, t.where.begin}, "*", "multiply"}};
+    return;
+  }
+  sink_.report(Code::UnexpectedToken, t.where, {text(t.where)});
+}
+
+/// Goes from `[` behind the bracket that closes it; false if none does.
+bool Parser::skip_brackets() {
+  uint32_t depth = 0;
+  do {
+    const TokenKind kind = here().kind;
+    if (kind == TokenKind::End || kind == TokenKind::Semicolon || kind == TokenKind::Newline) return false;
+    depth += kind == TokenKind::LeftBracket || kind == TokenKind::LeftParen;
+    depth -= kind == TokenKind::RightBracket || kind == TokenKind::RightParen;
+    take();
+  } while (depth);
+  return true;
+}
+
+/// Whether `if` begins a call `if(c, a, b)`: a comma stands between its parentheses.
+bool Parser::call_behind() const {
+  int depth = 0;
+  for (uint32_t k = at_ + 1; k < tokens_.size(); ++k) {
+    const TokenKind kind = tokens_[k].kind;
+    depth += kind == TokenKind::LeftParen;
+    depth -= kind == TokenKind::RightParen;
+    if (depth < 1 || kind == TokenKind::Semicolon || kind == TokenKind::Newline) return false;
+    if (depth == 1 && kind == TokenKind::Comma) return true;
+  }
+  return false;
+}
+
+bool Parser::is_condition(ExprId e) const {
+  const Expr &x = ast_[e];
+  return (x.kind == ExprKind::Binary || x.kind == ExprKind::Unary) && (is_comparison(x.op) || is_logic(x.op));
+}
+
+void Parser::not_yet(Span where, const char *feature) {
+  for (const char *told : told_)
+    if (told == std::string_view(feature)) return;
+  told_.push_back(feature);
+  sink_.report(Code::NotYet, where, {feature});
+}
+
+} // namespace elsewise

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# One word for each thing people do. Every target sets up what it needs and nothing outside this folder, but for Debian's packages.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BUILD ?= build/dev
+PRESET ?= dev
+VENV := .venv
+BIN := $(CURDIR)/$(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+SOURCES = git ls-files --cached --others --exclude-standard
+
+.PHONY: help demo test build lint format bench clean
+
+help:
+	@echo 'make demo    build, run the first rule of the README, check it against torch, time both'
+	@echo 'make test    build, then every test that can run here; TESTS="unit lit" runs some'
+	@echo 'make build   build into $(BUILD), importable from $(VENV)'
+	@echo 'make lint    what is checked without building;  make format mends it'
+	@echo 'make bench   the benchmarks;  make clean removes build/ and $(VENV)'
+
+demo: build
+	@$(BIN)/python -m elsewise demo
+
+test: build
+	@ELSEWISE_BUILD_DIR=$(BUILD) $(BIN)/python tests/run.py $(TESTS)
+
+# The package is importable through one .pth line: the build puts its libraries beside links to the package's files.
+build: $(VENV)/ready
+	@test -f $(BUILD)/build.ninja || cmake --preset $(PRESET) -B $(BUILD) -DPython_EXECUTABLE=$(BIN)/python
+	@cmake --build $(BUILD)
+	@echo $(CURDIR)/$(BUILD)/python > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/elsewise.pth"
+	@ln -sf $(CURDIR)/$(BUILD)/python/elsewise/ewc $(BIN)/ewc
+	@ln -sf $(BUILD)/compile_commands.json compile_commands.json
+
+$(VENV)/ready: requirements-build.txt requirements-test.txt tools/debian.sh
+	@tools/debian.sh $(PYTHON)
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo 'installing requirements-test.txt into $(VENV)'
+	@$(PIP) install -r requirements-test.txt
+	@touch $@
+
+lint: $(VENV)/ready
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/ruff format --quiet --check
+	@$(SOURCES) '*.cpp' '*.h' | xargs -r $(BIN)/clang-format --dry-run --Werror
+	@echo 'lint: clean'
+
+format: $(VENV)/ready
+	@$(BIN)/ruff check --quiet --fix-only
+	@$(BIN)/ruff format --quiet
+	@$(SOURCES) '*.cpp' '*.h' | xargs -r $(BIN)/clang-format -i
+
+bench: build
+	@$(BIN)/python -m elsewise bench
+
+clean:
+	rm -rf build $(VENV) compile_commands.json

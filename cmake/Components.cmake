@@ -24,7 +24,7 @@ elsewise_include_root(elsewise_facade facade runtime/elsewise.h compiler/types/t
 
 # elsewise_llvm_sources(<file>...): these files may include all of LLVM; every other file sees its support library only.
 function(elsewise_llvm_sources)
-  set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS "SHELL:-isystem ${LLVM_INCLUDE_DIRS}")
+  set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -isystem${LLVM_INCLUDE_DIRS})
 endfunction()
 
 # elsewise_no_rtti(<file>...): for files that derive from LLVM's classes, whose typeinfo does not exist.

@@ -57,6 +57,10 @@ bool has_live(const Kernel &);
 enum class Backend : uint8_t { Cpu, Cuda };
 /// The slots of a scheduled kernel.
 std::vector<SlotInfo> slots(const Kernel &, Backend);
+/// The host node behind a Begin or End slot; no_node for the other kinds.
+NodeId bound_node(const Kernel &, const SlotInfo &);
+/// Where `bound`, a range's lo or hi, is passed: index into slots(). Equal bounds share the slot of the first, whichever end that was. ~0u: nowhere.
+uint32_t bound_slot(const Kernel &, const std::vector<SlotInfo> &, NodeId bound);
 
 inline constexpr int block_threads = 256; // threads a block in one-row form: a block covers 256 * V positions
 

@@ -124,6 +124,7 @@ struct Form {
 
 struct Kernel {
   std::vector<Inst> insts;
+  std::vector<Span> spans;    // by node, outside the hash: where index arithmetic was written first (empty: nowhere); may be shorter than insts
   std::vector<NodeId> operands;
   std::vector<Constant> constants;
   std::vector<Argument> arguments;
@@ -139,12 +140,19 @@ struct Kernel {
   std::vector<std::vector<Step>> bodies; // by piece: element nodes of the values, in order (Load included, once)
 
   const Inst &operator[](NodeId n) const { return insts[n]; }
+  Span span(NodeId n) const { return n < spans.size() ? spans[n] : Span{}; }
 };
+
+/// The stage of a node by its operands. Host holds only Index, F64 and Bool nodes, and casts of host nodes to any type; constants are Host everywhere.
+/// A scheduled kernel may hold a node later than this, never earlier.
+Stage natural_stage(const Kernel &, const Inst &);
 
 /// Makes nodes of a Kernel; equal nodes are one. Folds only what is exact in every case (cast of cast that widened, `and` with true, …).
 class Builder {
 public:
   explicit Builder(Kernel &);
+  /// Where the nodes made from now on were written; kept for index arithmetic.
+  void at(Span where) { where_ = where; }
   NodeId constant(DType, Constant);
   NodeId integer(DType, __int128);
   NodeId real(DType, double);
@@ -162,7 +170,9 @@ public:
 
 private:
   NodeId intern(Inst);
+  NodeId find(const Inst &, uint64_t hash) const;
   Kernel &kernel_;
+  Span where_;
   std::unordered_multimap<uint64_t, NodeId> seen_;
 };
 
@@ -172,5 +182,6 @@ std::string print(const Kernel &);
 std::string verify(const Kernel &);
 /// Operands of a node, in order.
 std::vector<NodeId> operands(const Kernel &, NodeId);
+std::vector<NodeId> operands(const Kernel &, const Inst &);
 
 } // namespace elsewise

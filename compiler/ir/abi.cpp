@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of launch arguments of a scheduled kernel, in order. It knows what is passed and not how.
+#include "compiler/ir/abi.h"
+#include <algorithm>
+
+namespace elsewise {
+
+static bool reads_position(const Kernel &k, const std::vector<std::vector<Step>> &lists) {
+  for (const auto &steps : lists)
+    for (const Step &s : steps)
+      if (k[s.node].op == Op::Pos) return true;
+  return false;
+}
+
+bool uses_position(const Kernel &k) {
+  const bool bounded = std::any_of(k.pieces.begin(), k.pieces.end(), [](const Piece &p) { return !p.boxes.empty(); });
+  return bounded || reads_position(k, k.guards) || reads_position(k, k.bodies);
+}
+
+bool is_identity(const Kernel &k, uint32_t piece) {
+  const Piece &p = k.pieces[piece];
+  return std::all_of(p.values.begin(), p.values.end(), [&](NodeId v) {
+    return k[v].op == Op::Load && k[v].a < k.form.same_view.size() && k.form.same_view[k[v].a];
+  });
+}
+
+bool has_live(const Kernel &k) {
+  if (k.form.rows != 0 || !k.form.unit_pitch) return false;
+  bool identity = false;
+  for (uint32_t p = 0; p < k.pieces.size(); ++p) {
+    if (k.pieces[p].guard != no_node) return false;
+    identity |= is_identity(k, p);
+  }
+  return identity;
+}
+
+NodeId bound_node(const Kernel &k, const SlotInfo &s) {
+  if (s.kind != SlotKind::Begin && s.kind != SlotKind::End) return no_node;
+  const Range &r = k.pieces[s.index].boxes[s.box].front();
+  return s.kind == SlotKind::Begin ? r.lo : r.hi;
+}
+
+uint32_t bound_slot(const Kernel &k, const std::vector<SlotInfo> &list, NodeId bound) {
+  for (uint32_t s = 0; s < list.size(); ++s)
+    if (bound_node(k, list[s]) == bound && (list[s].kind == SlotKind::Begin || list[s].kind == SlotKind::End)) return s;
+  return ~0u;
+}
+
+std::vector<SlotInfo> slots(const Kernel &k, Backend backend) {
+  const Form &f = k.form;
+  const uint32_t arguments = uint32_t(k.arguments.size()), rows = f.rows;
+  const bool gpu = backend == Backend::Cuda, positions = uses_position(k);
+  auto read = [&](uint32_t a) { return f.args[a] != Access::Absent && !f.same_view[a]; };
+  std::vector<SlotInfo> list;
+  auto add = [&](SlotKind kind, uint32_t index = 0, uint32_t box = 0, DType type = DType::Index) {
+    list.push_back({kind, index, box, type});
+  };
+
+  for (uint32_t o = 0; o < k.outputs.size(); ++o) add(SlotKind::Out, o, 0, k.outputs[o]);
+  for (uint32_t a = 0; a < arguments; ++a)
+    if (read(a)) add(SlotKind::In, a, 0, k.arguments[a].type.dtype);
+  for (uint32_t u = 0; u < k.uniforms.size(); ++u) add(SlotKind::Uniform, u, 0, k[k.uniforms[u]].type);
+  if (rows) add(SlotKind::Rows);
+  add(SlotKind::Extent);
+  for (uint32_t p = 0; p < k.pieces.size(); ++p)
+    for (uint32_t b = 0; b < k.pieces[p].boxes.size(); ++b) {
+      const Range &r = k.pieces[p].boxes[b].front(); // one axis, one range a box
+      if (r.lo != no_node && bound_slot(k, list, r.lo) == ~0u) add(SlotKind::Begin, p, b);
+      if (r.hi != no_node && bound_slot(k, list, r.hi) == ~0u) add(SlotKind::End, p, b);
+    }
+  for (uint32_t r = 0; r + 1 < rows; ++r) add(SlotKind::RowLength, r);
+  if (positions) {
+    for (uint32_t r = 0; r < rows; ++r) add(SlotKind::RowPitch, r);
+    if (!f.unit_pitch) add(SlotKind::InnerPitch);
+  }
+  for (uint32_t o = 0; o < k.outputs.size(); ++o)
+    for (uint32_t r = 0; r < rows; ++r) add(SlotKind::OutStride, r);
+  for (uint32_t a = 0; a < arguments; ++a)
+    for (uint32_t r = 0; read(a) && r < rows; ++r) add(SlotKind::InStride, a, r);
+  if (f.out == Access::Strided) add(SlotKind::OutInner);
+  for (uint32_t a = 0; a < arguments; ++a)
+    if (read(a) && f.args[a] == Access::Strided) add(SlotKind::InInner, a);
+  if (gpu) add(SlotKind::Shift);
+  if (gpu && rows) add(SlotKind::Blocks);
+  if (gpu && has_live(k)) add(SlotKind::Live);
+  return list;
+}
+
+} // namespace elsewise

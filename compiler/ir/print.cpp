@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// The IR as text, one node a line and nothing left out, so that it can be compared and read back. It never aligns or
+// wraps, so that a line depends on its node alone.
+#include "compiler/ir/ir.h"
+#include "grammar/builtins.h"
+#include "llvm/Support/raw_ostream.h"
+#include <charconv>
+#include <cmath>
+
+namespace elsewise {
+namespace {
+
+using llvm::raw_ostream;
+
+std::string decimal(__int128 v) {
+  if (v == 0) return "0";
+  unsigned __int128 u = v < 0 ? -(unsigned __int128)v : (unsigned __int128)v;
+  std::string s;
+  for (; u; u /= 10) s.insert(s.begin(), char('0' + int(u % 10)));
+  return v < 0 ? "-" + s : s;
+}
+
+std::string shortest(DType d, double v) {
+  if (std::isnan(v)) return "nan";
+  if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
+  char text[40];
+  const auto r =
+      d == DType::F64 ? std::to_chars(text, text + sizeof text, v) : std::to_chars(text, text + sizeof text, float(v));
+  return {text, r.ptr};
+}
+
+void quoted(raw_ostream &out, std::string_view s) {
+  out << '"';
+  for (const char c : s)
+    if (c == '\n') out << "\\n";
+    else if (c == '"' || c == '\\') out << '\\' << c;
+    else out << c;
+  out << '"';
+}
+
+void axis(raw_ostream &out, uint32_t a) { a == 255 ? out << "flat" : out << a; }
+
+void place(raw_ostream &out, Span s) {
+  if (s != Span{}) out << " @" << s.begin << ".." << s.end;
+}
+
+const char *spelling(Stage s) { return s == Stage::Host ? "host" : s == Stage::Row ? "row" : "element"; }
+
+void argument(raw_ostream &out, const Argument &a) {
+  out << a.name << ": ";
+  switch (a.type.kind) {
+  case ArgKind::Unknown:
+    out << "unknown";
+    break;
+  case ArgKind::Tensor:
+    out << elsewise::spelling(a.type.dtype) << (a.type.zero_dim ? "[]" : "");
+    break;
+  case ArgKind::Int:
+    out << "int";
+    break;
+  case ArgKind::Float:
+    out << "float";
+    break;
+  case ArgKind::Bool:
+    out << "bool parameter";
+    break; // `bool` alone is a tensor
+  }
+}
+
+void node(raw_ostream &out, const Kernel &k, NodeId n) {
+  const Inst &i = k[n];
+  out << "  %" << n << " = ";
+  switch (i.op) {
+  case Op::Const: {
+    const Constant &c = k.constants[i.a];
+    out << "const "
+        << (is_float(i.type)        ? shortest(i.type, c.real)
+            : i.type == DType::Bool ? (c.integer ? "true" : "false")
+                                    : decimal(c.integer));
+    break;
+  }
+  case Op::Param:
+  case Op::Load:
+    out << elsewise::spelling(i.op) << ' ' << k.arguments[i.a].name;
+    break;
+  case Op::Len:
+  case Op::Pos:
+    out << elsewise::spelling(i.op) << ' ', axis(out, i.a);
+    break;
+  case Op::Unary:
+    out << elsewise::spelling(UnaryOp(i.sub));
+    break;
+  case Op::Binary:
+    out << elsewise::spelling(BinaryOp(i.sub));
+    break;
+  case Op::Compare:
+    out << elsewise::spelling(CompareOp(i.sub));
+    break;
+  case Op::Logic:
+    out << elsewise::spelling(LogicOp(i.sub));
+    break;
+  case Op::Call:
+    out << "call " << builtins()[i.sub].name;
+    break;
+  case Op::Where:
+  case Op::Cast:
+    out << elsewise::spelling(i.op);
+    break;
+  }
+  const char *between = " %";
+  for (const NodeId o : operands(k, n)) out << between << o, between = ", %";
+  out << " : " << elsewise::spelling(i.type) << ' ' << spelling(i.stage);
+  place(out, k.span(n));
+  out << '\n';
+}
+
+void piece(raw_ostream &out, const Piece &p) {
+  out << "  piece " << p.line << ':' << p.column;
+  place(out, p.where);
+  const char *word = " ";
+  for (const auto &box : p.boxes) {
+    for (const Range &r : box) {
+      out << word, axis(out, r.axis);
+      out << " in [";
+      if (r.lo != no_node) out << '%' << r.lo;
+      out << ", ";
+      if (r.hi != no_node) out << '%' << r.hi;
+      out << ')';
+      word = " and ";
+    }
+    word = " or ";
+  }
+  if (p.guard != no_node) out << " when %" << p.guard;
+  out << " ->";
+  for (const NodeId v : p.values) out << " %" << v;
+  if (!p.text.empty()) out << ' ', quoted(out, p.text);
+  out << '\n';
+}
+
+void check(raw_ostream &out, const Check &c) {
+  out << "  check ";
+  if (c.what == Check::NotNaN) out << "notnan";
+  if (c.what == Check::NonZero) out << "nonzero";
+  if (c.what == Check::Fits) out << "fits " << elsewise::spelling(c.dtype);
+  out << " %" << c.node;
+  if (c.piece != ~0u) out << " piece " << c.piece;
+  place(out, c.where);
+  out << '\n';
+}
+
+void form(raw_ostream &out, const Kernel &k) {
+  static constexpr const char *access[] = {"absent", "vector", "scalar", "broadcast", "strided"};
+  const Form &f = k.form;
+  out << "  form rows(" << int(f.rows) << ") vector " << int(f.vector) << " out " << access[int(f.out)];
+  for (size_t a = 0; a < f.args.size(); ++a) {
+    out << ' ' << (a < k.arguments.size() ? k.arguments[a].name : "?") << ' ' << access[int(f.args[a])];
+    if (a < f.same_view.size() && f.same_view[a]) out << " same";
+  }
+  if (!f.unit_pitch) out << " pitched";
+  if (f.wide) out << " wide";
+  if (f.narrow) out << " narrow";
+  out << '\n';
+}
+
+void list(raw_ostream &out, const char *label, const std::vector<NodeId> &nodes) {
+  out << "  " << label;
+  for (const NodeId n : nodes) out << " %" << n;
+  out << '\n';
+}
+
+void steps(raw_ostream &out, const char *label, const Piece &p, const std::vector<Step> &list) {
+  out << "  " << label << ' ' << p.line << ':' << p.column << " {";
+  for (const Step &s : list) {
+    out << " %" << s.node;
+    if (s.under != ~0u) out << " under %" << list[s.under].node;
+  }
+  out << " }\n";
+}
+
+} // namespace
+
+std::string print(const Kernel &k) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  out << "kernel (";
+  for (size_t a = 0; a < k.arguments.size(); ++a) {
+    if (a) out << ", ";
+    argument(out, k.arguments[a]);
+  }
+  out << ") ->";
+  for (const DType d : k.outputs) out << ' ' << spelling(d);
+  if (!k.source.empty()) out << ' ', quoted(out, k.source);
+  out << '\n';
+  for (NodeId n = 0; n < k.insts.size(); ++n) node(out, k, n);
+  for (const Piece &p : k.pieces) piece(out, p);
+  for (const Check &c : k.checks) check(out, c);
+  if (!k.form.args.empty()) form(out, k);
+  if (k.bodies.empty()) return text;
+  list(out, "host", k.host);
+  list(out, "uniforms", k.uniforms);
+  for (size_t p = 0; p < k.bodies.size(); ++p) {
+    if (!k.guards[p].empty()) steps(out, "guard", k.pieces[p], k.guards[p]);
+    steps(out, "body", k.pieces[p], k.bodies[p]);
+  }
+  return text;
+}
+
+} // namespace elsewise

@@ -2,6 +2,7 @@
 // CPU code of one kernel variant: LLVM IR optimised and compiled in-process by ORC. It links against an explicit list of symbols and nothing else.
 #pragma once
 #include "compiler/ir/abi.h"
+#include <array>
 #include <memory>
 #include <string>
 
@@ -12,6 +13,11 @@ public:
   using Function = void (*)(const Slot *, int64_t row_begin, int64_t row_end, int64_t begin, int64_t end);
   virtual ~CpuCode() = default;
   Function function = nullptr;
+
+  // What run_cpu() needs to place a part of the output: which slots they are (-1: none).
+  uint32_t rows = 0, output_bytes = 0, slot_count = 0, out_slot = 0;
+  std::array<int32_t, 8> out_strides{-1, -1, -1, -1, -1, -1, -1, -1}, row_lengths{-1, -1, -1, -1, -1, -1, -1, -1};
+  bool streams = false; // one contiguous output that no input shares: large ones may bypass the caches
 };
 
 /// nullptr and `error` on failure (our bug: says so, with the IR).

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// One kernel variant through the CPU back end: IR, passes, object, running code. It decides neither when to compile nor what to run.
+#include "runtime/cpu/jit.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/Support/raw_ostream.h"
+#include "runtime/cpu/codegen.h"
+#include "runtime/cpu/engine.h"
+#include <atomic>
+
+namespace elsewise {
+using namespace llvm;
+
+namespace {
+
+std::atomic<uint64_t> compilations = 0;
+
+std::string text_of(const Module &module) {
+  std::string text;
+  raw_string_ostream stream(text);
+  module.print(stream, nullptr);
+  return text;
+}
+
+// Unoptimised IR for `machine`, verified unless assertions are off.
+std::unique_ptr<Module> make_module(const Kernel &kernel, LLVMContext &context, const TargetMachine &machine, std::string &error) {
+  std::unique_ptr<Module> module = emit_llvm(kernel, context, describe(machine));
+#ifndef NDEBUG
+  std::string broken;
+  raw_string_ostream stream(broken);
+  if (verifyModule(*module, &stream)) {
+    error = "internal error: the LLVM IR is malformed; please report this rule\n" + broken + text_of(*module);
+    return nullptr;
+  }
+#endif
+  return module;
+}
+
+class Compiled final : public CpuCode {
+public:
+  explicit Compiled(std::unique_ptr<LinkedCode> code) : code(std::move(code)) { function = reinterpret_cast<Function>(this->code->entry); }
+
+private:
+  std::unique_ptr<LinkedCode> code;
+};
+
+// The streaming path writes whole lines of a contiguous output that no input shares.
+void describe_output(const Kernel &kernel, CpuCode &code) {
+  code.rows = kernel.form.rows;
+  code.output_bytes = bytes(kernel.outputs[0]);
+  bool separate = kernel.outputs.size() == 1 && kernel.form.out != Access::Strided;
+  for (bool same : kernel.form.same_view) separate &= !same;
+  const std::vector<SlotInfo> infos = slots(kernel, Backend::Cpu);
+  code.slot_count = uint32_t(infos.size());
+  for (size_t i = 0; i < infos.size(); ++i) {
+    if (infos[i].kind == SlotKind::Out) code.out_slot = uint32_t(i);
+    if (infos[i].kind == SlotKind::OutStride && infos[i].index < code.out_strides.size()) code.out_strides[infos[i].index] = int32_t(i);
+    if (infos[i].kind == SlotKind::RowLength && infos[i].index < code.row_lengths.size()) code.row_lengths[infos[i].index] = int32_t(i);
+  }
+  code.streams = separate && kernel.form.rows <= code.out_strides.size();
+}
+
+} // namespace
+
+std::unique_ptr<CpuCode> compile_cpu(const Kernel &scheduled, std::string &error) {
+  std::lock_guard lock(compile_mutex());
+  static TargetMachine *host = nullptr; // one for the process: making it costs as much as a small pass
+  if (!host) host = make_machine("", error).release();
+  if (!host) return nullptr;
+  LLVMContext context;
+  context.setDiscardValueNames(true);
+  std::unique_ptr<Module> module = make_module(scheduled, context, *host, error);
+  if (!module) return nullptr;
+  optimise(*module, *host);
+  SmallVector<char, 0> object;
+  if (!generate(*module, *host, CodeGenFileType::ObjectFile, object, error)) return nullptr;
+  std::unique_ptr<LinkedCode> code = link_object(object, "elsewise", error);
+  if (!code) {
+    error = "internal error: CPU code does not link; please report this rule\n" + error + "\n" + text_of(*module);
+    return nullptr;
+  }
+  ++compilations;
+  auto compiled = std::make_unique<Compiled>(std::move(code));
+  describe_output(scheduled, *compiled);
+  return compiled;
+}
+
+std::string cpu_text(const Kernel &scheduled, bool assembly, const std::string &cpu, std::string &error) {
+  std::lock_guard lock(compile_mutex());
+  std::unique_ptr<TargetMachine> machine = make_machine(cpu, error);
+  if (!machine) return "";
+  LLVMContext context;
+  std::unique_ptr<Module> module = make_module(scheduled, context, *machine, error);
+  if (!module) return "";
+  optimise(*module, *machine);
+  if (!assembly) return text_of(*module);
+  SmallVector<char, 0> text;
+  if (!generate(*module, *machine, CodeGenFileType::AssemblyFile, text, error)) return "";
+  return std::string(text.data(), text.size());
+}
+
+uint64_t orc_compilations() { return compilations; }
+
+} // namespace elsewise

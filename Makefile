@@ -5,7 +5,7 @@ BUILD ?= build/dev
 PRESET ?= dev
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
-PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 SOURCES = git ls-files --cached --others --exclude-standard
 

@@ -18,10 +18,12 @@ Geometry geometry(const Kernel &kernel, const Form &form, int64_t rows, int64_t 
     g.grid = unsigned(ceil_div(extent + g.shift, block_threads * v));
     return g;
   }
-  const bool same_start = out_row_strides.size() == form.rows &&
-                          std::all_of(out_row_strides.begin(), out_row_strides.end(), [&](int64_t s) { return s % v == 0; });
+  const bool same_start =
+      out_row_strides.size() == form.rows &&
+      std::all_of(out_row_strides.begin(), out_row_strides.end(), [&](int64_t s) { return s % v == 0; });
   const int64_t vectors = ceil_div(extent + (same_start ? g.shift : v - 1), v);
-  // The block shape that starts the fewest threads, counting both idle ends of rows and idle rows; ties to the widest, whose accesses are the longest.
+  // The block shape that starts the fewest threads, counting both idle ends of rows and idle rows; ties to the widest,
+  // whose accesses are the longest.
   int64_t least = -1;
   for (int64_t x = block_threads; x >= 8; x /= 2) {
     const int64_t y = block_threads / x, blocks = ceil_div(vectors, x), grid = blocks * ceil_div(rows, y);
@@ -32,7 +34,8 @@ Geometry geometry(const Kernel &kernel, const Form &form, int64_t rows, int64_t 
   return g;
 }
 
-LiveRanges live_ranges(const Kernel &kernel, std::span<const BoxBounds> boxes, int64_t extent, int64_t shift, unsigned &grid) {
+LiveRanges live_ranges(const Kernel &kernel, std::span<const BoxBounds> boxes, int64_t extent, int64_t shift,
+                       unsigned &grid) {
   std::vector<int64_t> cuts{0, extent};
   for (const BoxBounds &box : boxes)
     for (int64_t end : {box.begin, box.end})
@@ -40,7 +43,8 @@ LiveRanges live_ranges(const Kernel &kernel, std::span<const BoxBounds> boxes, i
   std::sort(cuts.begin(), cuts.end());
   cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
 
-  // Between two cuts one piece holds everywhere, and there are no residual guards: the first piece that covers the segment gives its value.
+  // Between two cuts one piece holds everywhere, and there are no residual guards: the first piece that covers the
+  // segment gives its value.
   auto identity = [&](int64_t begin, int64_t end) {
     size_t next = 0;
     for (uint32_t p = 0; p < kernel.pieces.size(); ++p) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a launch of an emitted CUDA kernel is cut into blocks and threads: pure host arithmetic that the launcher and the CPU shim share. It calls no driver.
+// How a launch of an emitted CUDA kernel is cut into blocks and threads: pure host arithmetic that the launcher and the
+// CPU shim share. It calls no driver.
 #pragma once
 #include "compiler/ir/abi.h"
 #include <span>
@@ -9,21 +10,24 @@ namespace elsewise {
 /// blockDim is (block_x, block_y, 1), gridDim (grid, 1, 1); a grid of 0 means that there is nothing to launch.
 struct Geometry {
   unsigned grid = 0, block_x = block_threads, block_y = 1;
-  int64_t shift = 0;   // SlotKind::Shift: positions between the last 16-byte boundary (V positions) before the first element of `out` and that element
+  int64_t shift = 0;   // SlotKind::Shift: positions between the last 16-byte boundary (V positions) before the first
+                       // element of `out` and that element
   unsigned blocks = 1; // SlotKind::Blocks: blocks along the inner axis
 };
 
-/// `out_row_strides`: out's strides along the row axes, in elements (row form only). They tell whether every row starts at the same place in its vector;
-/// without them the worst is assumed, which costs blocks but is always right.
-Geometry geometry(const Kernel &, const Form &, int64_t rows, int64_t extent, uintptr_t out_address, std::span<const int64_t> out_row_strides = {});
+/// `out_row_strides`: out's strides along the row axes, in elements (row form only). They tell whether every row starts
+/// at the same place in its vector; without them the worst is assumed, which costs blocks but is always right.
+Geometry geometry(const Kernel &, const Form &, int64_t rows, int64_t extent, uintptr_t out_address,
+                  std::span<const int64_t> out_row_strides = {});
 
 /// One box of a piece with its ends clamped to [0, n]; an open end is 0 or n.
 struct BoxBounds {
   int64_t begin, end;
 };
 
-/// For kernels with has_live(): the blocks that hold a position whose value is not the element itself, at most four ranges (the smallest gaps are closed), and
-/// their number in `grid` (0: nothing to launch). `boxes`: every box of every piece, in order; a piece without boxes has none and covers every position.
+/// For kernels with has_live(): the blocks that hold a position whose value is not the element itself, at most four
+/// ranges (the smallest gaps are closed), and their number in `grid` (0: nothing to launch). `boxes`: every box of
+/// every piece, in order; a piece without boxes has none and covers every position.
 LiveRanges live_ranges(const Kernel &, std::span<const BoxBounds> boxes, int64_t extent, int64_t shift, unsigned &grid);
 
 } // namespace elsewise

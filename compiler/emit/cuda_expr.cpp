@@ -1,0 +1,557 @@
+// SPDX-License-Identifier: Apache-2.0
+// The printer of expressions. Every C operator it prints is total for the values it is given; what is not total in C
+// goes through a helper.
+#include "compiler/emit/cuda_expr.h"
+#include "grammar/builtins.h"
+#include <algorithm>
+#include <unordered_map>
+
+namespace elsewise::cuda {
+
+std::string KernelNames::fresh(std::string wish) {
+  while (!taken.insert(wish).second) wish += '_';
+  return wish;
+}
+
+namespace {
+
+// C's precedences, highest binds tightest.
+enum Precedence : int {
+  Conditional = 2,
+  LogicalOr,
+  LogicalAnd,
+  Or,
+  Xor,
+  And,
+  Equality,
+  Relation,
+  Shift,
+  Sum,
+  Product,
+  Prefix,
+  Atom
+};
+
+struct Text {
+  std::string s;
+  int prec = Atom;
+  bool exact = true; // its C type is the value type of the node, not an int that stands for a narrower or wider one
+  bool is_unsigned = false;
+};
+
+bool uniform_index(const Kernel &k, NodeId n, uint32_t &index) {
+  const auto at = std::find(k.uniforms.begin(), k.uniforms.end(), n);
+  index = uint32_t(at - k.uniforms.begin());
+  return at != k.uniforms.end();
+}
+
+// Leaves: nodes that a function is given, or that stand as literals.
+bool is_leaf(const Kernel &k, NodeId n) {
+  uint32_t index;
+  return k[n].op == Op::Const || k[n].op == Op::Load || k[n].op == Op::Pos || uniform_index(k, n, index);
+}
+
+bool is_literal(const Kernel &k, NodeId n) {
+  uint32_t index;
+  return k[n].op == Op::Const && !uniform_index(k, n, index);
+}
+
+bool wraps(const Inst &i) {
+  return i.op == Op::Binary && dclass(i.type) != DClass::Float && i.type != DType::Bool && i.type != DType::Index &&
+         (BinaryOp(i.sub) == BinaryOp::Add || BinaryOp(i.sub) == BinaryOp::Sub || BinaryOp(i.sub) == BinaryOp::Mul);
+}
+
+class Printer {
+public:
+  Printer(const Kernel &k, const KernelNames &names, Helpers &helpers)
+      : k_(k), names_(names), helpers_(helpers), taken_(names.taken) {}
+
+  // The returned expression; locals it needs are in `locals`.
+  Text root(NodeId n, DType as) {
+    count(n);
+    // Moved as bits: a stored bool may hold any byte.
+    if (k_[n].op == Op::Load && k_[n].type == as) return {names_.args[k_[n].a], Atom, true};
+    return text(n);
+  }
+  std::vector<std::string> locals;
+
+private:
+  static constexpr size_t line_room = 96; // longer expressions are cut into locals
+
+  void count(NodeId n) {
+    if (uses_[n]++ || is_leaf(k_, n)) return;
+    for (NodeId o : operands(k_, n)) count(o);
+  }
+
+  std::string_view type(NodeId n) const { return value(k_[n].type, k_.form.wide); }
+
+  static std::string wrap(const Text &t, int least) { return t.prec < least ? "(" + t.s + ")" : t.s; }
+
+  // An argument of an overloaded function: its C type must be the node's.
+  std::string argument(NodeId n) {
+    if (is_literal(k_, n)) return literal(k_[n].type, k_.constants[k_[n].a], k_.form.wide, true);
+    const Text t = text(n);
+    return t.exact ? t.s : "(" + std::string(type(n)) + ")" + wrap(t, Prefix);
+  }
+
+  std::string local_name(NodeId n) {
+    const Inst &i = k_[n];
+    std::string base;
+    switch (i.op) {
+    case Op::Cast:
+      base = k_[i.a].op == Op::Load ? names_.args[k_[i.a].a] + "_" + spelling(i.type) : "converted";
+      break;
+    case Op::Load:
+      base = names_.args[i.a] + "_" + spelling(i.type);
+      break;
+    case Op::Unary:
+      base = "inverse";
+      break;
+    case Op::Compare:
+    case Op::Logic:
+      base = "holds";
+      break;
+    case Op::Where:
+      base = "chosen";
+      break;
+    case Op::Binary:
+      switch (BinaryOp(i.sub)) {
+      case BinaryOp::Add:
+        base = "sum";
+        break;
+      case BinaryOp::Sub:
+        base = "difference";
+        break;
+      case BinaryOp::Mul:
+        base = "product";
+        break;
+      case BinaryOp::Div:
+      case BinaryOp::FloorDiv:
+        base = "quotient";
+        break;
+      case BinaryOp::Mod:
+        base = "remainder";
+        break;
+      case BinaryOp::Pow:
+        base = "raised";
+        break;
+      case BinaryOp::Shl:
+      case BinaryOp::Shr:
+        base = "shifted";
+        break;
+      default:
+        base = "bits";
+      }
+      break;
+    default:
+      base = "result";
+    }
+    std::string name = base;
+    for (int k = 2; taken_.contains(name); ++k) name = base + std::to_string(k);
+    taken_.insert(name);
+    return name;
+  }
+
+  Text make_local(NodeId n, const Text &t) {
+    const std::string name = local_name(n);
+    locals.push_back("const " + std::string(type(n)) + " " + name + " = " + t.s + ";");
+    return done_[n] = {name, Atom, true};
+  }
+
+  // Text of a node as an operand. Shared nodes become locals when first met: their operands are printed before them.
+  Text text(NodeId n) {
+    if (auto at = done_.find(n); at != done_.end()) return at->second;
+    uint32_t index;
+    if (uniform_index(k_, n, index)) return {names_.uniforms[index], Atom, k_[n].type != DType::Index || !k_.form.wide};
+    if (auto at = inline_.find(n); at != inline_.end()) return at->second;
+    Text t = fresh_text(n);
+    if (uses_[n] > 1 && !is_leaf(k_, n) && t.prec != Atom) return make_local(n, t);
+    if (uses_[n] > 1 && !is_leaf(k_, n) && t.s.find('(') != std::string::npos) return make_local(n, t);
+    if (t.s.size() > line_room) {
+      // Long lines: the longest operand that is not a name yet gets one.
+      while (t.s.size() > line_room) {
+        NodeId longest = no_node;
+        size_t length = 24;
+        for (NodeId o : operands(k_, n))
+          if (!done_.contains(o) && !is_leaf(k_, o) && text(o).s.size() > length)
+            longest = o, length = text(o).s.size();
+        if (longest == no_node) break;
+        make_local(longest, text(longest));
+        t = fresh_text(n);
+      }
+    }
+    return inline_[n] = t;
+  }
+
+  Text fresh_text(NodeId n) {
+    const Inst &i = k_[n];
+    switch (i.op) {
+    case Op::Const: {
+      const std::string s = literal(i.type, k_.constants[i.a], k_.form.wide, false);
+      if (is_half(i.type)) helpers_.use(i.type == DType::F16 ? "to_f16" : "to_bf16", DType::F32);
+      return {s, s[0] == '-' ? Prefix : Atom, is_float(i.type) || i.type == DType::Bool || i.type == DType::I32};
+    }
+    case Op::Load:
+      if (i.type == DType::Bool) return {names_.args[i.a] + " != 0", Equality, true};
+      return {names_.args[i.a], Atom, true};
+    case Op::Pos:
+      return {"i", Atom, true};
+    case Op::Unary:
+      return unary(n);
+    case Op::Binary:
+      return binary(n);
+    case Op::Compare:
+      return compare(n);
+    case Op::Logic: {
+      if (LogicOp(i.sub) == LogicOp::Not) return {"!" + wrap(text(i.a), Prefix), Prefix, true};
+      const bool is_and = LogicOp(i.sub) == LogicOp::And;
+      const int prec = is_and ? LogicalAnd : LogicalOr;
+      auto side = [&](NodeId o) {
+        const Text t = text(o);
+        return wrap(t, t.prec == LogicalAnd && !is_and ? Atom : prec); // `a && b || c` is clearer with parentheses
+      };
+      const std::string a = side(i.a), b = side(i.b);
+      return {a + (is_and ? " && " : " || ") + b, prec, true};
+    }
+    case Op::Where: {
+      const std::string c = wrap(text(i.a), LogicalOr);
+      auto arm = [&](NodeId o) {
+        const bool wide_literal = is_literal(k_, o) && (i.type == DType::I64 || i.type == DType::Index);
+        return wide_literal ? Text{literal(i.type, k_.constants[k_[o].a], k_.form.wide, true), Prefix, true} : text(o);
+      };
+      const Text a = arm(i.b), b = arm(i.c);
+      return {c + " ? " + wrap(a, LogicalOr) + " : " + wrap(b, Conditional), Conditional, a.exact && b.exact};
+    }
+    case Op::Cast:
+      return cast(n);
+    case Op::Call:
+      return call(n);
+    case Op::Param:
+    case Op::Len:
+      break; // host nodes come as uniforms
+    }
+    return {"/* no uniform for a host node */", Atom, false};
+  }
+
+  Text unary(NodeId n) {
+    const Inst &i = k_[n];
+    if (UnaryOp(i.sub) == UnaryOp::Neg) {
+      if (is_float(i.type) || i.type == DType::Index) return {"-" + wrap(text(i.a), Atom), Prefix, text(i.a).exact};
+      helpers_.use("negate", i.type);
+      return {"negate(" + argument(i.a) + ")", Atom, true};
+    }
+    if (i.type == DType::Bool) return {"!" + wrap(text(i.a), Prefix), Prefix, true};
+    const std::string s = "~" + wrap(text(i.a), Prefix);
+    if (i.type == DType::U8) return {"(u8)" + s, Prefix, true};
+    return {s, Prefix, bytes(i.type) >= 4 && text(i.a).exact};
+  }
+
+  Text infix(NodeId n, const char *op, int prec, int left, int right) {
+    const Text a = text(k_[n].a), b = text(k_[n].b);
+    const DType d = k_[n].type;
+    // C works 8 and 16 bits in int; wider types stay themselves if one side is exact.
+    return {wrap(a, left) + op + wrap(b, right), prec,
+            is_float(d) || d == DType::Bool || (bytes(d) >= 4 && (a.exact || b.exact))};
+  }
+
+  // Sums and products that wrap are worked unsigned: one cast at the first leaf and one around the whole.
+  Text unsigned_text(NodeId n) {
+    const Inst &i = k_[n];
+    const BinaryOp op = BinaryOp(i.sub);
+    const int prec = op == BinaryOp::Mul ? Product : Sum;
+    auto nested = [&](NodeId o) {
+      return wraps(k_[o]) && k_[o].type == i.type && uses_[o] == 1 && !done_.contains(o) && !is_leaf(k_, o);
+    };
+    Text a = nested(i.a) ? unsigned_text(i.a) : text(i.a);
+    const Text b = nested(i.b) ? unsigned_text(i.b) : text(i.b);
+    const bool fits_int = bytes(i.type) < 4 && prec == Sum; // sums of narrow values stay far inside an int
+    if (!a.is_unsigned && !b.is_unsigned && !fits_int)
+      a = {(bytes(i.type) == 8 ? "(u64)" : "(unsigned)") + wrap(a, Prefix), Prefix, false, true};
+    const char *spelt = op == BinaryOp::Add ? " + " : op == BinaryOp::Sub ? " - " : " * ";
+    return {wrap(a, prec) + spelt + wrap(b, op == BinaryOp::Sub ? prec + 1 : prec), prec, false,
+            a.is_unsigned || b.is_unsigned};
+  }
+
+  Text binary(NodeId n) {
+    const Inst &i = k_[n];
+    const BinaryOp op = BinaryOp(i.sub);
+    const DType d = i.type;
+    if (wraps(i)) {
+      const Text t = unsigned_text(n);
+      return {"(" + std::string(type(n)) + ")(" + t.s + ")", Prefix, true};
+    }
+    auto helper = [&](const char *name) -> Text {
+      helpers_.use(name, d);
+      const std::string a = argument(i.a), b = argument(i.b);
+      return {std::string(name) + "(" + a + ", " + b + ")", Atom, true};
+    };
+    switch (op) {
+    case BinaryOp::Add:
+      return d == DType::Bool ? infix(n, " || ", LogicalOr, LogicalOr, LogicalOr)
+                              : infix(n, " + ", Sum, Sum, is_float(d) ? Product : Sum);
+    case BinaryOp::Sub:
+      return infix(n, " - ", Sum, Sum, Product);
+    case BinaryOp::Mul:
+      return d == DType::Bool ? infix(n, " && ", LogicalAnd, LogicalAnd, LogicalAnd)
+                              : infix(n, " * ", Product, Product, is_float(d) ? Prefix : Product);
+    case BinaryOp::Div:
+      return infix(n, " / ", Product, Product, Prefix);
+    case BinaryOp::FloorDiv:
+      return helper("floor_div");
+    case BinaryOp::Mod:
+      return helper("floor_mod");
+    case BinaryOp::Pow:
+      if (is_float(d)) {
+        const std::string a = argument(i.a), b = argument(i.b);
+        return {(d == DType::F64 ? "pow(" : "powf(") + a + ", " + b + ")", Atom, true};
+      }
+      return helper("power");
+    case BinaryOp::Shl:
+      return helper("shift_left");
+    case BinaryOp::Shr:
+      if (is_literal(k_, i.b)) {
+        const __int128 by = k_.constants[k_[i.b].a].integer;
+        if (by >= 0 && by < 8 * bytes(d)) {
+          const Text a = text(i.a);
+          return {wrap(a, Sum + 1) + " >> " + std::to_string(int(by)), Shift, a.exact && bytes(d) >= 4};
+        }
+      }
+      return helper("shift_right");
+    // Mixed bit operators and shifts get parentheses, as compilers ask for.
+    case BinaryOp::BitAnd:
+      return infix(n, d == DType::Bool ? " && " : " & ", d == DType::Bool ? LogicalAnd : And, bit_operand(i.a, d, op),
+                   bit_operand(i.b, d, op));
+    case BinaryOp::BitOr:
+      return infix(n, d == DType::Bool ? " || " : " | ", d == DType::Bool ? LogicalOr : Or, bit_operand(i.a, d, op),
+                   bit_operand(i.b, d, op));
+    case BinaryOp::BitXor:
+      return infix(n, d == DType::Bool ? " != " : " ^ ", d == DType::Bool ? Equality : Xor, bit_operand(i.a, d, op),
+                   bit_operand(i.b, d, op));
+    }
+    return {};
+  }
+
+  // The least precedence that an operand of a bit operator may have without parentheses: its own operator's, else
+  // anything tighter than arithmetic.
+  int bit_operand(NodeId o, DType d, BinaryOp op) const {
+    if (d == DType::Bool) return op == BinaryOp::BitXor ? Relation : op == BinaryOp::BitAnd ? Equality : Prefix;
+    const Inst &i = k_[o];
+    if (i.op == Op::Binary && BinaryOp(i.sub) == op && i.type == d)
+      return op == BinaryOp::BitAnd ? And : op == BinaryOp::BitXor ? Xor : Or;
+    return Prefix;
+  }
+
+  Text compare(NodeId n) {
+    static constexpr const char *spelt[] = {" < ", " <= ", " > ", " >= ", " == ", " != "};
+    const Inst &i = k_[n];
+    const CompareOp op = CompareOp(i.sub);
+    const int prec = op == CompareOp::Eq || op == CompareOp::Ne ? Equality : Relation;
+    // All integer types are signed or narrower than int, so C's own conversions keep every value: a cast to Index says
+    // nothing here.
+    auto side = [&](NodeId o) {
+      const Inst &c = k_[o];
+      const bool bare = c.op == Op::Cast && c.type == DType::Index && is_integer(k_[c.a].type) && !done_.contains(o) &&
+                        uses_[o] == 1 && !is_leaf(k_, o);
+      return wrap(text(bare ? c.a : o), Shift);
+    };
+    const std::string a = side(i.a), b = side(i.b);
+    return {a + spelt[int(op)] + b, prec, true};
+  }
+
+  Text c_cast(std::string_view to, const Text &t) {
+    return {"(" + std::string(to) + ")" + wrap(t, Prefix), Prefix, true};
+  }
+
+  // Halves come in as bits; everything is worked on what this gives.
+  Text widened(NodeId n) {
+    const DType d = k_[n].type;
+    if (!is_half(d)) return text(n);
+    const char *name = d == DType::F16 ? "from_f16" : "from_bf16";
+    helpers_.use(name, DType::F32);
+    return {std::string(name) + "(" + text(n).s + ")", Atom, true};
+  }
+
+  Text cast(NodeId n) {
+    const Inst &i = k_[n];
+    const DType to = i.type, from = k_[i.a].type;
+    if (to == from) return text(i.a);
+    const DType seen = is_half(from) ? DType::F32 : from; // the type of widened()
+    const Text t = widened(i.a);
+    if (to == DType::Bool) {
+      if (is_float(seen)) return {wrap(t, Relation) + (seen == DType::F64 ? " != 0.0" : " != 0.0f"), Equality, true};
+      return {wrap(t, Relation) + " != 0", Equality, true};
+    }
+    if (is_half(to)) {
+      const char *name = to == DType::F16 ? "to_f16" : "to_bf16";
+      helpers_.use(name, DType::F32);
+      std::string s = t.s;
+      // Types that a float does not hold exactly are rounded to odd first.
+      if (seen == DType::F64) helpers_.use("to_odd", DType::F64), s = "to_odd(" + s + ")";
+      else if (seen == DType::I32 || seen == DType::I64 || seen == DType::Index) {
+        helpers_.use("to_odd", DType::I64);
+        s = seen == DType::I64 && t.exact ? "to_odd(" + s + ")" : "to_odd((i64)" + wrap(t, Prefix) + ")";
+      }
+      return {std::string(name) + "(" + s + ")", Atom, true};
+    }
+    if (is_float(seen) && !is_float(to)) {
+      const DType width = to == DType::Index ? DType::I64 : to;
+      const std::string name = std::string("to_") + spelling(width);
+      helpers_.use(name, seen);
+      return {name + "(" + t.s + ")", Atom, to != DType::Index || !k_.form.wide};
+    }
+    if (seen == to) return t;
+    if (is_float(to) && seen == DType::Index && k_.form.wide) return c_cast(value(to, true), c_cast("i64", t));
+    if ((to == DType::I64 && seen == DType::Index) || (to == DType::Index && seen == DType::I64)) {
+      if (!k_.form.wide) return t;
+    }
+    return c_cast(value(to, k_.form.wide), t);
+  }
+
+  Text call(NodeId n) {
+    const Inst &i = k_[n];
+    const Builtin &row = builtins()[i.sub];
+    const std::vector<NodeId> args = operands(k_, n);
+    const DType d = k_[args[0]].type;
+    const Class which = d == DType::F64 ? ClassF64 : is_float(d) ? ClassF32 : ClassInt;
+    const std::string_view pattern = row.cuda[which];
+    if (pattern.empty())
+      return row.rule == Rule::Predicate ? Text{"false", Atom, true} : text(args[0]); // integers pass through
+    const std::string_view helper = is_float(d) ? row.cuda_helper : row.cuda_helper_int;
+    if (!helper.empty()) helpers_.use_text(helper, d);
+    size_t arity = 0;
+    while (pattern.find("{" + std::to_string(arity) + "}") != std::string_view::npos) ++arity;
+    Text result = fill(pattern, {args.begin(), args.begin() + std::min(arity, args.size())}, "");
+    for (size_t at = arity; at < args.size(); ++at)
+      result = fill(pattern, {args[at]}, result.s); // variadic: two at a time, from the left
+    return result;
+  }
+
+  // Operands put into a row's text; `first`, if given, is operand 0. They need parentheses unless commas or parentheses
+  // stand around them.
+  Text fill(std::string_view pattern, std::vector<NodeId> args, const std::string &first) {
+    std::vector<std::string> spelt;
+    if (!first.empty()) spelt.push_back(first);
+    for (NodeId a : args) spelt.push_back(argument(a));
+    std::string out;
+    for (size_t at = 0; at < pattern.size(); ++at) {
+      if (pattern[at] != '{' || at + 2 >= pattern.size() || pattern[at + 2] != '}') {
+        out += pattern[at];
+        continue;
+      }
+      const std::string &s = spelt[pattern[at + 1] - '0'];
+      const size_t before = pattern.find_last_not_of(' ', at ? at - 1 : 0);
+      const size_t after = pattern.find_first_not_of(' ', at + 3);
+      const bool fenced = at > 0 && (pattern[before] == '(' || pattern[before] == ',') &&
+                          after != std::string_view::npos && (pattern[after] == ')' || pattern[after] == ',');
+      const bool name = std::all_of(s.begin(), s.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+      out += fenced || name ? s : "(" + s + ")";
+      at += 2;
+    }
+    // One call is an atom; anything else a row may spell is fenced by its users.
+    int depth = 0;
+    size_t closed = std::string::npos;
+    for (size_t at = 0; at < out.size() && closed == std::string::npos; ++at)
+      if (out[at] == '(') ++depth;
+      else if (out[at] == ')' && --depth == 0) closed = at;
+    return {out, closed + 1 == out.size() ? int(Atom) : int(Conditional), true};
+  }
+
+  const Kernel &k_;
+  const KernelNames &names_;
+  Helpers &helpers_;
+  std::set<std::string, std::less<>> taken_;
+  std::unordered_map<NodeId, uint32_t> uses_;
+  std::unordered_map<NodeId, Text> done_;   // nodes that have a name
+  std::unordered_map<NodeId, Text> inline_; // nodes that are spelt where they are used
+};
+
+} // namespace
+
+Reads reads(const Kernel &k, NodeId root) {
+  Reads r;
+  std::vector<NodeId> stack{root};
+  std::set<NodeId> seen;
+  while (!stack.empty()) {
+    const NodeId n = stack.back();
+    stack.pop_back();
+    if (!seen.insert(n).second) continue;
+    uint32_t index;
+    if (uniform_index(k, n, index)) r.uniforms.push_back(index);
+    else if (k[n].op == Op::Load) r.args.push_back(k[n].a);
+    else if (k[n].op == Op::Pos) r.position = true;
+    else
+      for (NodeId o : operands(k, n)) stack.push_back(o);
+  }
+  std::sort(r.args.begin(), r.args.end());
+  r.args.erase(std::unique(r.args.begin(), r.args.end()), r.args.end());
+  std::sort(r.uniforms.begin(), r.uniforms.end());
+  return r;
+}
+
+void print_function(const Kernel &k, const KernelNames &names, Helpers &helpers, std::string_view name,
+                    std::string_view type, NodeId root, std::string_view note, Lines &out) {
+  const Reads r = reads(k, root);
+  std::vector<std::string> parameters;
+  auto dtype_of = [&](uint32_t a) { return k.arguments[a].type.dtype; };
+  for (uint32_t a : r.args) parameters.push_back(std::string(stored(dtype_of(a))) + " " + names.args[a]);
+  for (uint32_t u : r.uniforms) {
+    const DType d = k[k.uniforms[u]].type;
+    parameters.push_back(std::string(d == DType::Index ? "i64" : value(d, false)) + " " + names.uniforms[u]);
+  }
+  if (r.position) parameters.push_back(std::string(k.form.wide ? "i128" : "i64") + " i");
+
+  Printer printer(k, names, helpers);
+  const bool guard = type == "bool";
+  const Text body = printer.root(root, guard ? DType::Bool : k.outputs[0]);
+  std::string open = "__device__ " + std::string(type) + " " + std::string(name) + "(", line = open;
+  for (size_t p = 0; p < parameters.size(); ++p) line += (p ? ", " : "") + parameters[p];
+  line += ") { return " + body.s + "; }";
+  if (printer.locals.empty() && line.size() <= columns) {
+    out.add(0, line, std::string(note));
+    return;
+  }
+  out.comment(0, note);
+  out.list(0, open, parameters, ") {");
+  for (const std::string &local : printer.locals) out.add(2, local);
+  out.add(2, "return " + body.s + ";");
+  out.add(0, "}");
+}
+
+std::string describe(const Kernel &k, NodeId n) {
+  const Inst &i = k[n];
+  switch (i.op) {
+  case Op::Const:
+    if (is_float(i.type)) return literal(DType::F64, k.constants[i.a], false, false);
+    return literal(i.type, k.constants[i.a], false, false);
+  case Op::Param:
+    return k.arguments[i.a].name;
+  case Op::Len:
+    return "n";
+  case Op::Cast:
+    return std::string(spelling(i.type)) + "(" + describe(k, i.a) + ")";
+  case Op::Unary:
+    return std::string(UnaryOp(i.sub) == UnaryOp::Neg ? "-" : "~") + "(" + describe(k, i.a) + ")";
+  case Op::Binary: {
+    static constexpr const char *spelt[] = {" + ",  " - ",  " * ",  " / ", " // ", " % ",
+                                            " ** ", " << ", " >> ", " & ", " | ",  " ^ "};
+    auto side = [&](NodeId o) { return k[o].op == Op::Binary ? "(" + describe(k, o) + ")" : describe(k, o); };
+    return side(i.a) + spelt[i.sub] + side(i.b);
+  }
+  case Op::Compare: {
+    static constexpr const char *spelt[] = {" < ", " <= ", " > ", " >= ", " == ", " != "};
+    return "(" + describe(k, i.a) + spelt[i.sub] + describe(k, i.b) + ")";
+  }
+  case Op::Logic:
+    if (LogicOp(i.sub) == LogicOp::Not) return "not (" + describe(k, i.a) + ")";
+    return "(" + describe(k, i.a) + (LogicOp(i.sub) == LogicOp::And ? " and " : " or ") + describe(k, i.b) + ")";
+  default: {
+    std::string s = i.op == Op::Call ? std::string(builtins()[i.sub].name) : spelling(i.op);
+    s += "(";
+    bool first = true;
+    for (NodeId o : operands(k, n)) s += (first ? "" : ", ") + describe(k, o), first = false;
+    return s + ")";
+  }
+  }
+}
+
+} // namespace elsewise::cuda

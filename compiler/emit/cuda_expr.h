@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pieces and guards as device functions: IR nodes to C expressions, with only the parentheses and locals that they
+// need. It places nothing in the kernel's body.
+#pragma once
+#include "compiler/emit/cuda_types.h"
+
+namespace elsewise::cuda {
+
+/// Names that the kernel's parameters have in emitted code.
+struct KernelNames {
+  std::vector<std::string> args;     // by argument
+  std::vector<std::string> uniforms; // by index into Kernel::uniforms
+  std::set<std::string, std::less<>> taken;
+
+  /// `wish`, or `wish` with underscores appended until nothing else has that name; the name is then taken.
+  std::string fresh(std::string wish);
+};
+
+/// What a device function is given: elements of arguments, uniforms, the flat position; in this order.
+struct Reads {
+  std::vector<uint32_t> args, uniforms;
+  bool position = false;
+};
+
+/// What the root of a piece (or its guard) reads.
+Reads reads(const Kernel &, NodeId root);
+
+/// Prints `type name(parameters) { return root; }` with `note` as its comment. `as`: the stored type that is returned;
+/// Bool for a guard.
+void print_function(const Kernel &, const KernelNames &, Helpers &, std::string_view name, std::string_view type,
+                    NodeId root, std::string_view note, Lines &);
+
+/// A uniform's recipe as text for a comment: "n - n // 4".
+std::string describe(const Kernel &, NodeId);
+
+} // namespace elsewise::cuda

@@ -9,13 +9,13 @@ PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 
 SOURCES = git ls-files --cached --others --exclude-standard
 
-.PHONY: help demo test build lint format bench clean
+.PHONY: help demo test build lint tidy format bench clean
 
 help:
 	@echo 'make demo    build, run the first rule of the README, check it against torch, time both'
 	@echo 'make test    build, then every test that can run here; TESTS="unit lit" runs some'
 	@echo 'make build   build into $(BUILD), importable from $(VENV)'
-	@echo 'make lint    what is checked without building;  make format mends it'
+	@echo 'make lint    what is checked without building;  make format mends it; make tidy looks deeper'
 	@echo 'make bench   the benchmarks;  make clean removes build/ and $(VENV)'
 
 demo: build
@@ -28,9 +28,11 @@ test: build
 build: $(VENV)/ready
 	@test -f $(BUILD)/build.ninja || cmake --preset $(PRESET) -B $(BUILD) -DPython_EXECUTABLE=$(BIN)/python
 	@cmake --build $(BUILD)
+ifeq ($(BUILD),build/dev) # a sanitizer's build cannot be imported without its run-time library
 	@echo $(CURDIR)/$(BUILD)/python > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/elsewise.pth"
 	@ln -sf $(CURDIR)/$(BUILD)/python/elsewise/ewc $(BIN)/ewc
 	@ln -sf $(BUILD)/compile_commands.json compile_commands.json
+endif
 
 $(VENV)/ready: requirements-build.txt requirements-test.txt tools/debian.sh
 	@tools/debian.sh $(PYTHON)
@@ -44,6 +46,11 @@ lint: $(VENV)/ready
 	@$(BIN)/ruff format --quiet --check
 	@$(SOURCES) '*.cpp' '*.h' | xargs -r $(BIN)/clang-format --dry-run --Werror
 	@echo 'lint: clean'
+
+# Takes minutes, so it is not part of lint.
+tidy: build
+	@$(PIP) install clang-tidy==23.1.4
+	@$(SOURCES) 'compiler/*.cpp' 'runtime/*.cpp' 'bindings/*.cpp' | xargs -r -P2 -n4 $(BIN)/clang-tidy --quiet -p $(BUILD)
 
 format: $(VENV)/ready
 	@$(BIN)/ruff check --quiet --fix-only

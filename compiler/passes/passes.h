@@ -6,11 +6,11 @@
 
 namespace elsewise {
 struct PassOptions {
-  Form form;                                                          // what the form pass sets
+  Form form; // what the form pass sets
   bool verify_each = false;
   std::function<void(std::string_view pass, const Kernel &)> observe; // called after each pass, if set
 };
 /// Runs the whole table; `error` gets the verifier's complaint (our bug), if any.
 Kernel run_passes(Kernel, const PassOptions &, std::string *error = nullptr);
 std::vector<std::string_view> pass_names();
-}
+} // namespace elsewise

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of the builtin table that the compiler itself makes nodes of, found by what they mean. No builtin's name stands
+// here.
+#pragma once
+#include "grammar/builtins.h"
+
+namespace elsewise {
+
+template <class Match> uint8_t row_where(Match match) {
+  const auto rows = builtins();
+  for (size_t r = 0; r < rows.size(); ++r)
+    if (rows[r].body.empty() && match(rows[r])) return uint8_t(r);
+  return 255; // not in the table: the verifier refuses the call
+}
+inline uint8_t least_row() {
+  return row_where([](const Builtin &r) { return r.integer == reference::min_integer; });
+}
+inline uint8_t greatest_row() {
+  return row_where([](const Builtin &r) { return r.integer == reference::max_integer; });
+}
+inline uint8_t floor_row() {
+  return row_where([](const Builtin &r) { return r.real == reference::floor; });
+}
+inline uint8_t ceil_row() {
+  return row_where([](const Builtin &r) { return r.real == reference::ceil; });
+}
+
+} // namespace elsewise

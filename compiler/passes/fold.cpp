@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folding one node at a time. It assumes nothing about values that are not constants.
+#include "compiler/passes/fold.h"
+#include "compiler/ir/arithmetic.h"
+#include "compiler/passes/rewrite.h"
+
+namespace elsewise {
+namespace {
+
+// True if `n` is the constant `v` of its type.
+bool is(const Kernel &k, NodeId n, int v) {
+  if (k[n].op != Op::Const || k[n].type == DType::Bool) return false;
+  const Constant &c = k.constants[k[n].a];
+  return is_float(k[n].type) ? c.real == v && !(v == 0 && __builtin_signbit(c.real)) : c.integer == v;
+}
+
+// Exact for every value of the other operand: -0 + 0 is +0, so a float keeps its + 0.
+NodeId identity(Kernel &k, Builder &b, NodeId n) {
+  const Inst i = k[n];
+  switch (BinaryOp(i.sub)) {
+  case BinaryOp::Add:
+    if (is_float(i.type)) break;
+    if (is(k, i.a, 0)) return i.b;
+    if (is(k, i.b, 0)) return i.a;
+    break;
+  case BinaryOp::Sub:
+    if (is(k, i.b, 0)) return i.a;
+    break;
+  case BinaryOp::Mul:
+    if (is(k, i.a, 1)) return i.b;
+    if (is(k, i.b, 1)) return i.a;
+    break;
+  case BinaryOp::FloorDiv:
+    if (!is_float(i.type) && is(k, i.b, 1)) return i.a;
+    break;
+  case BinaryOp::Div:
+    if (is(k, i.b, 1)) return i.a;
+    break;
+  case BinaryOp::Pow:
+    if (is(k, i.b, 1)) return i.a;
+    if (is(k, i.b, 2))
+      return b.binary(BinaryOp::Mul, i.a, i.a); // correctly rounded, which a power function need not be
+    break;
+  default:
+    break;
+  }
+  return n;
+}
+
+} // namespace
+
+NodeId folded(Kernel &k, Builder &b, NodeId made) {
+  const Inst i = k[made];
+  std::vector<Constant> values;
+  bool constant = true;
+  for (const NodeId o : operands(k, made)) {
+    constant &= k[o].op == Op::Const;
+    if (constant) values.push_back(k.constants[k[o].a]);
+  }
+  if (values.empty() || !constant) return i.op == Op::Binary ? identity(k, b, made) : made;
+  Constant value;
+  if (apply(k, i, values, value) != Trouble::None) return made;
+  if (i.type == DType::Index && !fits(DType::I64, value.integer)) return made;
+  return b.constant(i.type, value);
+}
+
+Kernel fold(const Kernel &from, const PassOptions &) { return prune(rewrite(from, folded)); }
+
+} // namespace elsewise

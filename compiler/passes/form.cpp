@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sets Kernel::form. It chooses no layout: the plan did.
+#include "compiler/passes/form.h"
+#include <algorithm>
+
+namespace elsewise {
+
+static std::vector<bool> loaded(const Kernel &k) {
+  std::vector<bool> is(k.arguments.size());
+  for (const Inst &i : k.insts)
+    if (i.op == Op::Load) is[i.a] = true;
+  return is;
+}
+
+Form contiguous_form(const Kernel &k) {
+  Form f;
+  const std::vector<bool> read = loaded(k);
+  int out = 1, in = 1;
+  for (const DType d : k.outputs) out = std::max(out, bytes(d));
+  for (size_t a = 0; a < k.arguments.size(); ++a) {
+    const ArgType &type = k.arguments[a].type;
+    f.args.push_back(!read[a] ? Access::Absent : type.zero_dim ? Access::Broadcast : Access::Vector);
+    if (f.args.back() == Access::Vector) in = std::max(in, bytes(type.dtype));
+  }
+  f.same_view.resize(k.arguments.size());
+  f.vector = uint8_t(std::max(1, std::min(16 / out, 32 / in)));
+  return f;
+}
+
+Kernel form(const Kernel &from, const PassOptions &options) {
+  Kernel k = from;
+  k.form = options.form.args.empty() ? contiguous_form(k) : options.form;
+  k.form.args.resize(k.arguments.size(), Access::Absent);
+  k.form.same_view.resize(k.arguments.size());
+  const std::vector<bool> read = loaded(k);
+  for (size_t a = 0; a < k.arguments.size(); ++a)
+    if (!read[a]) k.form.args[a] = Access::Absent;
+  return k;
+}
+
+} // namespace elsewise

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The layout class enters the kernel here, so that everything before is independent of layouts and everything after can
+// look at one place.
+#pragma once
+#include "compiler/passes/passes.h"
+
+namespace elsewise {
+
+/// The kernel with `options.form`, or contiguous_form() if that names no arguments. Arguments that no node loads any
+/// more are Absent.
+Kernel form(const Kernel &, const PassOptions &);
+
+/// One row, everything contiguous and distinct, and the vector that suits the dtypes: min(16 / widest output, 32 /
+/// widest input) bytes.
+Form contiguous_form(const Kernel &);
+
+} // namespace elsewise

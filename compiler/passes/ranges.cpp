@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// Splits guards by De Morgan and linear arithmetic. It proves nothing about the ranges that it finds.
+#include "compiler/passes/ranges.h"
+#include "compiler/ir/arithmetic.h"
+#include "compiler/ir/rows.h"
+#include "compiler/passes/fold.h"
+#include "compiler/passes/rewrite.h"
+#include <algorithm>
+#include <optional>
+
+namespace elsewise {
+namespace {
+
+constexpr size_t most_boxes = 4;
+constexpr uint32_t flat = 255;
+
+/// All of: lo <= position, position < hi, condition. Without any: every position.
+struct Box {
+  std::vector<NodeId> lo = {}, hi = {}, conditions = {};
+  bool open() const { return lo.empty() && hi.empty() && conditions.empty(); }
+};
+
+/// (one of the boxes) and residual. No box: never.
+struct Split {
+  std::vector<Box> boxes;
+  NodeId residual = no_node;
+};
+
+/// coefficient * position + node + constant
+struct Linear {
+  __int128 coefficient = 0, constant = 0;
+  NodeId node = no_node;
+};
+
+class Splitter {
+public:
+  Splitter(Kernel &k) : k(k), b(k) {}
+
+  /// What makes `n` true, or false if `negated`.
+  Split split(NodeId n, bool negated) {
+    const Inst i = k[n];
+    if (i.op == Op::Const) return (k.constants[i.a].integer != 0) != negated ? Split{{Box{}}} : Split{};
+    if (i.stage == Stage::Host) return {{Box{.conditions = {truth(n, negated)}}}};
+    if (i.op == Op::Logic) {
+      if (LogicOp(i.sub) == LogicOp::Not) return split(i.a, !negated);
+      const bool both = (LogicOp(i.sub) == LogicOp::And) != negated;
+      return both ? conjunction(i, negated) : disjunction(n, i, negated);
+    }
+    if (i.op == Op::Compare && k[i.a].type == DType::Index)
+      if (auto s = linear_compare(i, negated)) return *s;
+    return {{Box{}}, truth(n, negated)};
+  }
+
+  /// The box as a range of the flat axis; open at both ends if it holds everywhere.
+  Range range(const Box &box) {
+    Range r{uint8_t(flat)};
+    for (const NodeId lo : box.lo) r.lo = r.lo == no_node ? lo : call(greatest_row(), r.lo, lo);
+    for (const NodeId hi : box.hi) r.hi = r.hi == no_node ? hi : call(least_row(), r.hi, hi);
+    NodeId all = no_node;
+    for (const NodeId c : box.conditions) all = all == no_node ? c : fold(b.logic(LogicOp::And, all, c));
+    if (all != no_node) r.hi = fold(b.where(all, r.hi != no_node ? r.hi : b.len(flat), integer(0)));
+    if (const auto lo = known(r.lo); lo && *lo <= 0) r.lo = no_node; // positions start at 0
+    if (r.hi != no_node && k[r.hi].op == Op::Len) r.hi = no_node;    // and end at their number
+    return r;
+  }
+
+  NodeId integer(__int128 v) { return b.integer(DType::Index, v); }
+  NodeId conjunction(NodeId a, NodeId c) { return a == no_node ? c : c == no_node ? a : b.logic(LogicOp::And, a, c); }
+
+private:
+  NodeId fold(NodeId n) { return folded(k, b, n); }
+  NodeId truth(NodeId n, bool negated) { return negated ? b.logic(LogicOp::Not, n) : n; }
+  NodeId call(uint8_t row, NodeId a, NodeId c) { return a == c ? a : fold(b.call(row, DType::Index, {a, c})); }
+  NodeId binary(BinaryOp op, NodeId a, NodeId c) { return fold(b.binary(op, a, c)); }
+  std::optional<__int128> known(NodeId n) const {
+    if (n == no_node || k[n].op != Op::Const) return std::nullopt;
+    return k.constants[k[n].a].integer;
+  }
+
+  Split conjunction(const Inst &i, bool negated) {
+    const Split a = split(i.a, negated), c = split(i.b, negated);
+    Split r{{}, conjunction(a.residual, c.residual)};
+    if (a.boxes.size() * c.boxes.size() > most_boxes) { // the right one is tested by element instead
+      r.boxes = a.boxes;
+      r.residual = conjunction(a.residual, truth(i.b, negated));
+      return r;
+    }
+    for (const Box &x : a.boxes)
+      for (const Box &y : c.boxes) {
+        Box &z = r.boxes.emplace_back(x);
+        z.lo.insert(z.lo.end(), y.lo.begin(), y.lo.end());
+        z.hi.insert(z.hi.end(), y.hi.begin(), y.hi.end());
+        z.conditions.insert(z.conditions.end(), y.conditions.begin(), y.conditions.end());
+      }
+    return r;
+  }
+
+  Split disjunction(NodeId n, const Inst &i, bool negated) {
+    const Split a = split(i.a, negated), c = split(i.b, negated);
+    if (a.boxes.empty()) return c;
+    if (c.boxes.empty()) return a;
+    Split r = a;
+    r.boxes.insert(r.boxes.end(), c.boxes.begin(), c.boxes.end());
+    const bool exact = a.residual == no_node && c.residual == no_node;
+    const bool open = std::any_of(r.boxes.begin(), r.boxes.end(), [](const Box &x) { return x.open(); });
+    if (exact && open) return {{Box{}}};
+    if (r.boxes.size() > most_boxes || open) return {{Box{}}, truth(n, negated)};
+    r.residual = exact ? no_node : truth(n, negated); // inexact boxes still say where the test can hold
+    return r;
+  }
+
+  std::optional<Linear> linear(NodeId n) {
+    const Inst i = k[n];
+    if (const auto c = known(n)) return Linear{0, *c};
+    if (i.op == Op::Pos) return Linear{1};
+    if (i.op == Op::Unary && UnaryOp(i.sub) == UnaryOp::Neg) {
+      const auto a = linear(i.a);
+      return a ? scaled(*a, -1) : host(n);
+    }
+    if (i.op != Op::Binary) return host(n);
+    const auto a = linear(i.a), c = linear(i.b);
+    if (!a || !c) return std::nullopt;
+    const BinaryOp op = BinaryOp(i.sub);
+    const bool plain = i.stage == Stage::Host && a->node != no_node && c->node != no_node; // nothing to gather
+    if (op == BinaryOp::Add && !plain) return sum(*a, *c);
+    if (op == BinaryOp::Sub && !plain) return difference(*a, *c);
+    if (op == BinaryOp::Mul && i.stage != Stage::Host) {
+      if (k[i.a].op == Op::Const) return scaled(*c, a->constant);
+      if (k[i.b].op == Op::Const) return scaled(*a, c->constant);
+    }
+    return host(n);
+  }
+
+  std::optional<Linear> host(NodeId n) const {
+    if (k[n].stage != Stage::Host) return std::nullopt;
+    return Linear{0, 0, n};
+  }
+  NodeId plus(NodeId a, NodeId c) { return a == no_node ? c : c == no_node ? a : binary(BinaryOp::Add, a, c); }
+  NodeId minus(NodeId a, NodeId c) {
+    if (c == no_node) return a;
+    return a == no_node ? fold(b.unary(UnaryOp::Neg, c)) : binary(BinaryOp::Sub, a, c);
+  }
+
+  std::optional<Linear> sum(const Linear &a, const Linear &c) {
+    Linear r;
+    if (__builtin_add_overflow(a.coefficient, c.coefficient, &r.coefficient) ||
+        __builtin_add_overflow(a.constant, c.constant, &r.constant))
+      return std::nullopt;
+    r.node = plus(a.node, c.node);
+    return r;
+  }
+  std::optional<Linear> difference(const Linear &a, const Linear &c) {
+    Linear r;
+    if (__builtin_sub_overflow(a.coefficient, c.coefficient, &r.coefficient) ||
+        __builtin_sub_overflow(a.constant, c.constant, &r.constant))
+      return std::nullopt;
+    r.node = minus(a.node, c.node);
+    return r;
+  }
+  std::optional<Linear> scaled(const Linear &a, __int128 by) {
+    Linear r;
+    if (__builtin_mul_overflow(a.coefficient, by, &r.coefficient) ||
+        __builtin_mul_overflow(a.constant, by, &r.constant))
+      return std::nullopt;
+    if (a.node != no_node) r.node = by == -1 ? minus(no_node, a.node) : binary(BinaryOp::Mul, a.node, integer(by));
+    return r;
+  }
+
+  /// node + constant, as people write it.
+  NodeId total(const Linear &e, __int128 more = 0) {
+    const __int128 c = e.constant + more;
+    if (e.node == no_node) return integer(c);
+    return c < 0 ? binary(BinaryOp::Sub, e.node, integer(-c)) : binary(BinaryOp::Add, e.node, integer(c));
+  }
+  /// ceil(e / c) and floor(e / c) + 1: the first position p with c*p >= e, and the first with c*p > e.
+  NodeId first_at_least(const Linear &e, __int128 c) {
+    return c == 1 ? total(e) : binary(BinaryOp::FloorDiv, total(e, c - 1), integer(c));
+  }
+  NodeId first_above(const Linear &e, __int128 c) {
+    return c == 1 ? total(e, 1) : binary(BinaryOp::Add, binary(BinaryOp::FloorDiv, total(e), integer(c)), integer(1));
+  }
+
+  std::optional<Split> linear_compare(const Inst &i, bool negated) {
+    const auto a = linear(i.a), c = linear(i.b);
+    if (!a || !c) return std::nullopt;
+    // coefficient * position  op  right - left
+    __int128 coefficient;
+    if (__builtin_sub_overflow(a->coefficient, c->coefficient, &coefficient)) return std::nullopt;
+    constexpr __int128 limit = (__int128)1 << 120;
+    if (coefficient > limit || coefficient < -limit) return std::nullopt;
+    Linear left = *a, right = *c;
+    left.coefficient = right.coefficient = 0;
+    CompareOp op = negated ? opposite(CompareOp(i.sub)) : CompareOp(i.sub);
+    if (coefficient < 0) std::swap(left, right), coefficient = -coefficient, op = mirrored(op);
+    const auto e = difference(right, left);
+    if (!e || e->constant > limit || e->constant < -limit) return std::nullopt;
+    if (coefficient == 0) { // the position cancels out
+      const NodeId condition = fold(b.compare(op, integer(0), total(*e)));
+      if (const auto truth = known(condition)) return *truth ? Split{{Box{}}} : Split{};
+      return Split{{Box{.conditions = {condition}}}};
+    }
+    switch (op) {
+    case CompareOp::Lt:
+      return Split{{Box{.hi = {first_at_least(*e, coefficient)}}}};
+    case CompareOp::Le:
+      return Split{{Box{.hi = {first_above(*e, coefficient)}}}};
+    case CompareOp::Gt:
+      return Split{{Box{.lo = {first_above(*e, coefficient)}}}};
+    case CompareOp::Ge:
+      return Split{{Box{.lo = {first_at_least(*e, coefficient)}}}};
+    case CompareOp::Eq:
+      return Split{{Box{.lo = {first_at_least(*e, coefficient)}, .hi = {first_above(*e, coefficient)}}}};
+    case CompareOp::Ne:
+      return Split{{Box{.hi = {first_at_least(*e, coefficient)}}, Box{.lo = {first_above(*e, coefficient)}}}};
+    }
+    return std::nullopt;
+  }
+
+  static CompareOp opposite(CompareOp op) { // of exact integers, which always compare
+    constexpr CompareOp to[] = {CompareOp::Ge, CompareOp::Gt, CompareOp::Le,
+                                CompareOp::Lt, CompareOp::Ne, CompareOp::Eq};
+    return to[int(op)];
+  }
+  static CompareOp mirrored(CompareOp op) {
+    constexpr CompareOp to[] = {CompareOp::Gt, CompareOp::Ge, CompareOp::Lt,
+                                CompareOp::Le, CompareOp::Eq, CompareOp::Ne};
+    return to[int(op)];
+  }
+
+  Kernel &k;
+  Builder b;
+};
+
+} // namespace
+
+Kernel ranges(const Kernel &from, const PassOptions &) {
+  Kernel k = from;
+  Splitter s(k);
+  for (Piece &p : k.pieces) {
+    if (p.guard == no_node) continue;
+    const Split split = s.split(p.guard, false);
+    p.guard = split.residual;
+    std::vector<std::vector<Range>> boxes;
+    bool everywhere = false;
+    for (const Box &box : split.boxes) {
+      const Range r = s.range(box);
+      if (r.lo == no_node && r.hi == no_node) everywhere = true;
+      boxes.push_back({r});
+    }
+    if (boxes.empty()) boxes.push_back({Range{uint8_t(flat), no_node, s.integer(0)}}); // never
+    if (everywhere) boxes.clear();
+    p.boxes = std::move(boxes);
+  }
+  return prune(k);
+}
+
+} // namespace elsewise

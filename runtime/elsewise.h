@@ -131,6 +131,8 @@ struct Fact {
 EW_API std::vector<Fact> environment() noexcept;
 /// True if the CUDA driver is there and has a device; else `why` (if given) says what was looked for and what to install.
 EW_API bool cuda_available(std::string *why) noexcept;
+/// Folders or files in which NVRTC is looked for before the toolkit's and the system's (the Python layer names those that pip filled).
+EW_API void set_nvrtc_paths(const std::vector<std::string> &) noexcept;
 EW_API std::string_view version() noexcept;
 
 } // namespace elsewise::api

@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The slow path of a call: the same decisions as the fast one in C, for everything that one does not understand at
+once, with full messages.
+It checks what only Python can see (names, frameworks, tensors without memory); shapes, dtypes and overlap are the run
+time's."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import _dtypes, _elsewise, _interface, _numpy, _torch
+from ._pointer import Pointer, lengths
+
+OPTIONS = ("out", "shape", "dtype", "device", "stream")
+LATER = ("domain", "offset")  # keywords of the language whose time has not come
+
+
+class Operand(NamedTuple):
+    """An argument read: a view or a Python number, and the library it is of ("" for a number)."""
+
+    value: _elsewise.View | bool | int | float
+    library: str
+    keep: Any  # what must stay alive until the launch
+
+
+def call(kernel: _elsewise.Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """k(*args, **kwargs)."""
+    for name in LATER:
+        if name in kwargs:
+            raise TypeError(f"`{name}=` is not supported yet")
+    options = {name: kwargs.pop(name, None) for name in OPTIONS}
+    values = assign(kernel, args, kwargs)
+    torch = _torch.loaded()
+    if torch is None and _wants_torch(options):
+        torch = _torch.needed(f"device={options['device']!r}")
+    if torch is None:
+        return _call(kernel, values, options, None)
+    with _torch.plain(torch):
+        return _call(kernel, values, options, torch)
+
+
+def assign(kernel: _elsewise.Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Values by argument name, in the order of `kernel.arguments`. TypeError for missing, unknown and misspelt
+    names."""
+    names = kernel.arguments
+    for name in kwargs:
+        if name not in names:
+            raise TypeError(f"{kernel!r} has no argument `{name}`{_nearest(name, names)}; {_listing(names)}")
+    values = dict(kwargs)
+    if args:
+        free = [name for name in names if name not in kwargs]
+        if len(args) > 1 or not names:
+            raise TypeError(
+                f"{kernel!r} takes {'one' if names else 'no'} positional argument, not {len(args)}; {_listing(names)}"
+            )
+        if "x" in names:
+            if "x" in kwargs:
+                raise TypeError(f"`x` was given twice: by position and by name; {_listing(names)}")
+            values["x"] = args[0]
+        elif len(free) == 1:
+            values[free[0]] = args[0]
+        else:
+            which = f"any of {_list(free)}" if free else "nothing: all are given by name"
+            raise TypeError(f"the positional argument could be {which}; {_listing(names)}")
+    missing = [name for name in names if values.get(name) is None]
+    if missing:
+        raise TypeError(f"{_list(missing)} {'is' if len(missing) == 1 else 'are'} missing; {_listing(names)}")
+    return {name: values[name] for name in names}
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _listing(names: Sequence[str]) -> str:
+    return f"the arguments are {_list(names)}" if names else "the rule has no arguments"
+
+
+def _nearest(name: str, names: Sequence[str]) -> str:
+    known = [*names, *OPTIONS]
+    by_case = [k for k in known if k.lower() == name.lower()]
+    near = by_case or difflib.get_close_matches(name, known, 1, 0.6)
+    return f" (did you mean `{near[0]}`?)" if near else ""
+
+
+def _wants_torch(options: dict[str, Any]) -> bool:
+    return options["device"] is not None and options["out"] is None
+
+
+def _call(kernel: _elsewise.Kernel, values: dict[str, Any], options: dict[str, Any], torch: Any) -> Any:
+    out = options["out"]
+    stream = _stream(options["stream"])
+    # Other libraries' arrays are ordered on the stream of use, so torch's and CuPy's operands come first and say which
+    # that is.
+    operands: dict[str, Operand] = {}
+    for name, value in values.items():
+        operand = read(name, value, torch)
+        if operand is not None:
+            operands[name] = operand
+    target = None if out is None else read("out", out, torch, writable=True)
+    if target is not None and not target.library:
+        raise TypeError(f"`out` is an array or tensor, not {_kind(out)}")
+    ordinal = _ordinal(options["device"], torch)
+    given = {**operands, **({} if target is None else {"out": target})}
+    on = next(
+        (o.value.device for o in given.values() if isinstance(o.value, _elsewise.View) and o.value.device >= 0), -1
+    )
+    on = max(on, -1 if ordinal is None else ordinal)
+    use = stream if stream is not None else _current_stream(on, values, out, torch)
+    for name, value in values.items():
+        if name not in operands:
+            operands[name] = Operand(_interface.view(name, value, False, use), _library(value), value)
+    if out is not None and target is None:
+        target = Operand(_interface.view("out", out, True, use), _library(out), out)
+    operands = {name: operands[name] for name in values}
+
+    operands = _on_one_device(operands, target, ordinal, torch)
+    views = [(name, o.value) for name, o in operands.items() if isinstance(o.value, _elsewise.View)]
+    if target is not None:
+        views.append(("out", target.value))  # type: ignore[arg-type]
+    on = max((v.device for _, v in views), default=-1 if ordinal is None else ordinal)
+    if stream is not None and on < 0:
+        raise ValueError("`stream=` is for CUDA, and this call runs on the CPU")
+
+    shape = None if options["shape"] is None else lengths("shape", options["shape"])
+    dtype = None if options["dtype"] is None else _dtypes.spelling(options["dtype"])
+    device = ordinal if ordinal is not None else None
+    library = _result_library(operands, options, on)
+    args = [o.value for o in operands.values()]
+    plan = _elsewise.plan(kernel, args, None if target is None else target.value, shape, dtype, device)
+    if target is None:
+        result = _allocate(plan, library, torch)
+        target = read("out", result, torch, writable=True)
+        if target is None:
+            target = Operand(_interface.view("out", result, True, use), library, result)
+        if isinstance(target.value, _elsewise.View) and target.value.data % 16:
+            plan = _elsewise.plan(kernel, args, target.value, shape, dtype, device)
+    has_torch = torch is not None and any(o.library == "torch" for o in (*operands.values(), target))
+    _elsewise.run(plan, args, target.value, shape, dtype, device, use if on >= 0 else 0, has_torch)
+    if has_torch:
+        if stream is not None:
+            _record(torch, stream, on, (*operands.values(), target))
+        if out is not None and target.library == "torch":
+            _torch.written(torch, out)
+    return target.keep
+
+
+def read(name: str, value: Any, torch: Any, writable: bool = False) -> Operand | None:
+    """A number, NumPy array, torch tensor or raw pointer; None for another library's array, TypeError for anything
+    else."""
+    if isinstance(value, (bool, int, float)):
+        exact = bool if isinstance(value, bool) else int if isinstance(value, int) else float
+        number: bool | int | float = exact(value)
+        if exact is int and not -(1 << 127) <= number < 1 << 127:
+            raise OverflowError(f"`{name}` is an int beyond 128 bits")
+        return Operand(number, "", value)
+    if isinstance(value, np.ndarray):
+        return Operand(_numpy.view(name, value, writable), "numpy", value)
+    if torch is not None and isinstance(value, torch.Tensor):
+        return Operand(_torch.view(torch, name, value, writable), "torch", value)
+    if isinstance(value, _elsewise.View):
+        return Operand(value, "pointer", value)
+    if isinstance(value, np.generic):
+        scalar = _numpy.scalar(value)
+        if scalar is not None:
+            return Operand(scalar, "", value)
+    if isinstance(value, Pointer):
+        raise TypeError(f"`{name}` is a raw pointer: use launch()")
+    if not isinstance(value, np.generic) and _interface.known(value):
+        return None
+    cure = f": pass numpy.asarray({name}) or torch.as_tensor({name})" if isinstance(value, (list, tuple)) else ""
+    raise TypeError(f"`{name}` is neither a tensor, an array nor a number, but {_kind(value)}{cure}")
+
+
+def _kind(value: Any) -> str:
+    kind = type(value)
+    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
+def _library(value: Any) -> str:
+    return type(value).__module__.split(".")[0]
+
+
+def _stream(stream: Any) -> int | None:
+    if stream is None:
+        return None
+    if hasattr(stream, "__cuda_stream__"):
+        return int(stream.__cuda_stream__()[1])
+    for attribute in ("cuda_stream", "ptr", "handle"):  # torch, CuPy, PyCUDA
+        if hasattr(stream, attribute):
+            return int(getattr(stream, attribute) or 0)
+    try:
+        return int(stream.__index__())
+    except AttributeError:
+        raise TypeError(f"`stream` is neither a CUDA stream nor its address, but {_kind(stream)}") from None
+
+
+def _ordinal(device: Any, torch: Any) -> int | None:
+    """The CUDA device that `device=` asks for, -1 for the CPU, None for nothing."""
+    if device is None:
+        return None
+    if isinstance(device, int) and not isinstance(device, bool):
+        return int(device)
+    kind, _, index = str(device).partition(":")
+    if kind == "cpu" and index in ("", "0"):
+        return -1
+    if kind == "cuda" and (index == "" or index.isdigit()):
+        if index:
+            return int(index)
+        return int(torch.cuda.current_device()) if torch is not None else 0
+    raise ValueError(f"`device` is 'cpu', 'cuda' or 'cuda:<number>', not {device!r}")
+
+
+def _current_stream(ordinal: int, values: dict[str, Any], out: Any, torch: Any) -> int:
+    everything = [*values.values(), out]
+    if (
+        ordinal >= 0
+        and torch is not None
+        and (any(isinstance(v, torch.Tensor) for v in everything) or not any(_library(v) == "cupy" for v in everything))
+    ):
+        return _torch.stream(torch, ordinal)
+    if any(_library(v) == "cupy" for v in everything):
+        import cupy
+
+        return int(cupy.cuda.get_current_stream().ptr)
+    return 0
+
+
+def _on_one_device(
+    operands: dict[str, Operand], target: Operand | None, ordinal: int | None, torch: Any
+) -> dict[str, Operand]:
+    """Refuses data on several devices; only a CPU tensor without dimensions may go with CUDA data, and is sent
+    there."""
+    given = {**operands, **({} if target is None else {"out": target})}
+    places = {name: o.value.device for name, o in given.items() if isinstance(o.value, _elsewise.View)}
+    if ordinal is not None:
+        wrong = [name for name, place in places.items() if place != ordinal]
+        if wrong:
+            raise ValueError(
+                f"`device=` asks for {_place(ordinal)}, but {_list(wrong)} {_are(wrong)} on {_place(places[wrong[0]])}"
+            )
+    if len(set(places.values())) <= 1:
+        return operands
+    main = max(places.values())
+    moved = dict(operands)
+    for name, place in places.items():
+        o = given[name]
+        if place == main:
+            continue
+        if place < 0 and name != "out" and o.library == "torch" and o.value.shape == ():  # type: ignore[union-attr]
+            there = o.keep.to(_torch.device(torch, main), non_blocking=True)
+            moved[name] = Operand(_torch.view(torch, name, there, False), "torch", there)
+            continue
+        what = (
+            f"`{name}` is a NumPy array and so on the CPU"
+            if o.library == "numpy"
+            else f"`{name}` is on {_place(place)}"
+        )
+        other = next(n for n, p in places.items() if p == main)
+        raise ValueError(f"{what}, but `{other}` is on {_place(main)}: bring them to one device")
+    return moved
+
+
+def _are(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def _place(ordinal: int) -> str:
+    return "the CPU" if ordinal < 0 else f"cuda:{ordinal}"
+
+
+def _result_library(operands: dict[str, Operand], options: dict[str, Any], on: int) -> str:
+    libraries = [o.library for o in operands.values() if o.library]
+    if "torch" in libraries:
+        return "torch"
+    if on >= 0 and libraries:
+        return libraries[0]
+    if not libraries and (options["device"] is not None or _dtypes.of_torch(options["dtype"])):
+        return "torch"
+    return "numpy"
+
+
+def _allocate(plan: _elsewise.Plan, library: str, torch: Any) -> Any:
+    if library == "torch":
+        return _torch.allocate(torch, plan)
+    if library == "numpy":
+        return _numpy.allocate(plan.shape, plan.strides, plan.dtype)
+    if library == "cupy":
+        import cupy
+
+        dtype = _numpy.dtype_of(plan.dtype)
+        with cupy.cuda.Device(plan.device):
+            return cupy.ndarray(plan.shape, dtype, strides=[stride * dtype.itemsize for stride in plan.strides])
+    raise TypeError(f"the result would have to be an array of {library}, which cannot be made from here: give `out=`")
+
+
+def _record(torch: Any, stream: int, ordinal: int, operands: Sequence[Operand]) -> None:
+    """A stream that is not torch's current one: its allocator has to hear of that, or it might reuse memory too
+    early."""
+    if stream != _torch.stream(torch, ordinal):
+        used = torch.cuda.ExternalStream(stream, device=ordinal)
+        for operand in operands:
+            if operand.library == "torch" and operand.keep.is_cuda:
+                operand.keep.record_stream(used)

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`k.check(...)`: a rule's result beside the same rule in plain torch, which the compiler writes from the spec and this
+only executes."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _call, _dtypes, _numpy, _torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ._elsewise import Kernel
+
+_BITS = {"f16": "int16", "bf16": "int16", "f32": "int32", "f64": "int64"}
+
+
+@dataclass(frozen=True)
+class Check:
+    """A comparison with plain torch.
+
+    ok: dtype, shape and every element agree (NaN with NaN, +0 with -0).
+    max_abs, max_ulp: the largest difference, absolute and in units in the last place (for integers and bools the
+    absolute one).
+    first_bad: row-major position of the first element that differs, or None. actual, expected: both results, as torch
+    tensors.
+    """
+
+    ok: bool
+    max_abs: float
+    max_ulp: int
+    first_bad: int | None
+    expected: Any
+    actual: Any
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __repr__(self) -> str:
+        if self.ok:
+            return f"Check(ok, {self.actual.numel()} elements)"
+        if self.first_bad is None:
+            actual, expected = (f"{t.dtype}{list(t.shape)}" for t in (self.actual, self.expected))
+            return f"Check(FAILED: {actual} where torch gives {expected})"
+        k = self.first_bad
+        at = f"at {k}: {self.actual.flatten()[k].item()!r} where torch gives {self.expected.flatten()[k].item()!r}"
+        return f"Check(FAILED {at}; max_abs={self.max_abs:g}, max_ulp={self.max_ulp})"
+
+
+def check(self: Kernel, *args: Any, **kwargs: Any) -> Check:
+    """Runs the rule, and the same rule in plain torch, and compares: see :class:`Check`. Takes what a call takes,
+    `out=` aside.
+
+    NumPy arrays go to torch by `torch.from_numpy`. Raises as a call does, RuntimeError if torch is not installed.
+    """
+    torch = _torch.needed("check()")
+    if kwargs.get("out") is not None:
+        raise TypeError("check() takes no `out=`: it compares new results")
+    actual = self(*args, **kwargs)
+    options = {name: kwargs.pop(name, None) for name in _call.OPTIONS}
+    values = _call.assign(self, args, kwargs)
+    given = {name: _to_torch(torch, value) for name, value in values.items()}
+    result = _to_torch(torch, actual)
+    kinds = {name: _kind(torch, value) for name, value in given.items()}
+    asked = None if options["dtype"] is None else _dtypes.spelling(options["dtype"])
+    source = self.emit("torch", dtype=asked, **kinds)
+    expected = rule(str(source))(given, result)
+    return compare(torch, actual=result, expected=expected)
+
+
+@functools.lru_cache(64)
+def rule(source: str) -> Callable[[dict[str, Any], Any], Any]:
+    """The function `rule` of emitted source, called with the arguments that it names."""
+    import inspect
+
+    names: dict[str, Any] = {}
+    exec(compile(source, "<emit('torch')>", "exec"), names)
+    function = names["rule"]
+    wanted = list(inspect.signature(function).parameters)
+
+    def call(given: dict[str, Any], like: Any) -> Any:
+        extra = {"shape": tuple(like.shape), "device": like.device}
+        return function(**{name: given[name] if name in given else extra[name] for name in wanted})
+
+    return call
+
+
+def _to_torch(torch: Any, value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        if value.dtype.name == "bfloat16":
+            return torch.from_numpy(np.ascontiguousarray(value).view(np.int16)).view(torch.bfloat16)
+        return torch.from_numpy(np.array(value))  # a copy: torch knows no negative strides and no read-only memory
+    if isinstance(value, np.generic):
+        scalar = _numpy.scalar(value)
+        return value if scalar is None else scalar
+    if isinstance(value, (bool, int, float, torch.Tensor)):
+        return value
+    return torch.from_dlpack(value) if hasattr(value, "__dlpack__") else torch.as_tensor(value)
+
+
+def _kind(torch: Any, value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        return _dtypes.spelling(value.dtype) + ("[0]" if value.ndim == 0 else f"[{value.ndim}]")
+    return "bool" if isinstance(value, bool) else "int" if isinstance(value, int) else "float"
+
+
+def compare(torch: Any, actual: Any, expected: Any) -> Check:
+    """Compares two tensors element by element."""
+    if actual.dtype != expected.dtype or actual.shape != expected.shape:
+        return Check(False, float("inf"), (1 << 63) - 1, None, expected, actual)
+    same = actual == expected
+    spelling = _dtypes.spelling(actual.dtype)
+    if spelling in _BITS:
+        same = same | (actual.isnan() & expected.isnan())
+    bad = (~same).flatten()
+    if not bool(bad.any()):
+        return Check(True, 0.0, 0, None, expected, actual)
+    first = int(bad.nonzero()[0])
+    a, b = actual.flatten()[bad], expected.flatten()[bad]
+    if spelling in _BITS:
+        gaps = (a.double() - b.double()).abs()
+        max_abs = float(torch.where(gaps.isnan(), float("inf"), gaps).max())
+        steps = [abs(x - y) for x, y in zip(_steps(torch, a, spelling), _steps(torch, b, spelling))]
+        nan = bool((a.isnan() | b.isnan()).any())
+        return Check(False, max_abs, (1 << 63) - 1 if nan else max(steps), first, expected, actual)
+    gap = max(abs(int(x) - int(y)) for x, y in zip(a.tolist(), b.tolist()))
+    return Check(False, float(gap), gap, first, expected, actual)
+
+
+def _steps(torch: Any, values: Any, spelling: str) -> list[int]:
+    """Each float as its place among all floats of its dtype, both zeros at 0."""
+    bits = values.contiguous().view(getattr(torch, _BITS[spelling])).tolist()
+    least = -(1 << (8 * _dtypes.SIZES[spelling] - 1))
+    return [b if b >= 0 else least - b for b in bits]

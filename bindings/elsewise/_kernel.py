@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`kernel()` and the parts of a Kernel that may be slow. The type itself and its calls are in C; nothing here parses a
+spec."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _call, _dtypes, _elsewise, _errors, _numpy, _torch
+from ._check import Check, check
+from ._elsewise import Kernel
+from ._pointer import Pointer, lengths, ptr
+
+_elsewise.register_package(_call.call, _errors.fault, _numpy.allocate)
+_elsewise.register_numpy(np.ndarray)
+
+
+def kernel(spec: str) -> Kernel:
+    """Compiles a rule about positions into a callable.
+
+    spec: pieces `guard: value` separated by `;` or new lines, ended by `else value`; or one bare value. `i` is an
+    element's row-major
+    position, `n` the number of elements, `x` the main input; other names are further tensors or scalar parameters.
+
+    Returns a :class:`Kernel`. What can be checked without arguments is checked here; code is made at the first call
+    with new dtypes.
+
+    Raises SpecError (a SyntaxError) that shows every error with its place; warns with SpecWarning, e.g. of a piece that
+    is never reached.
+    """
+    if not isinstance(spec, str):
+        raise TypeError(f"a spec is a str, not {type(spec).__name__}")
+    made, found = _elsewise.compile(spec, "<spec>")
+    for fields in found:
+        warnings.warn(_errors.Diagnostic.of(fields).rendered.rstrip("\n"), _errors.SpecWarning, stacklevel=2)
+    return made
+
+
+def emit(
+    self: Kernel, stage: str, *, arch: str | None = None, in_place: bool = False, dtype: Any = None, **kinds: Any
+) -> str | bytes:
+    """The text of a stage of compilation, for contiguous arguments.
+
+    stage: 'tokens' 'ast' 'ir' 'cuda' 'ptx' 'cubin' 'llvm' 'asm' 'torch'. arch: 'sm_90' …; by default the present
+    device's.
+    in_place: as if `out` were the first tensor argument. dtype: what `dtype=` or `out` would ask for.
+    kinds: by argument, a dtype in any spelling for a tensor ('f32'; 'f32[0]' for one without dimensions; 'bool[1]' for
+    a bool tensor)
+    or 'int', 'float', 'bool' for a parameter. An argument left out is an f32 tensor.
+
+    Returns a str; for 'cubin' bytes. Raises TypeError for unknown arguments, ValueError for an unknown stage, SpecError
+    where the kinds
+    don't fit the rule, RuntimeError if 'ptx' or 'cubin' find no NVRTC.
+    """
+    for name in kinds:
+        if name not in self.arguments:
+            _call.assign(self, (), {name: kinds[name]})  # raises, with the names that there are
+    spelled = {name: _kind(name, kind) for name, kind in kinds.items()}
+    return _elsewise.emit(
+        self, stage, spelled, arch or "", in_place, None if dtype is None else _dtypes.spelling(dtype)
+    )
+
+
+def _kind(name: str, kind: Any) -> str:
+    if kind in (int, float, bool):
+        return str(kind.__name__)
+    if isinstance(kind, str):
+        if kind in ("int", "float", "bool"):
+            return kind
+        base, bracket, rank = kind.partition("[")
+        if _dtypes.find(base) is not None and (not bracket or (rank.endswith("]") and rank[:-1].isdigit())):
+            return _dtypes.spelling(base) + bracket + rank
+        raise ValueError(f"`{name}`: no such kind: {kind!r}; there are int float bool {' '.join(_dtypes.TORCH_NAMES)}")
+    found = _dtypes.spelling(kind)
+    return "bool[1]" if found == "bool" else found
+
+
+def launch(
+    self: Kernel, *, out: Any, stream: Any = None, device: Any = None, dtype: Any = None, shape: Any = None, **args: Any
+) -> None:
+    """Runs on raw addresses, as other CUDA libraries have them; nothing is allocated and nobody's bookkeeping is told.
+
+    out, and by name each argument: `ew.ptr(address, dtype, shape, strides=None)`, an array or tensor, or a number for a
+    parameter.
+    A bare int for `out` and `x` is an address of the dtype and shape that `dtype=` and `shape=` give.
+    stream: a CUstream's address or a stream object; None or 0 is the default stream. device: an ordinal, 'cuda:1' or
+    'cpu'; None is CUDA
+    device 0, unless an array or tensor says otherwise.
+
+    Asynchronous on CUDA: the memory must stay valid until the stream is done with it. Raises as calls do, with nothing
+    written.
+    """
+    if (dtype is None) != (shape is None):
+        raise TypeError("bare addresses need both `dtype=` and `shape=`")
+
+    def pointer(name: str, value: Any) -> Any:
+        bare = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        if bare and name in ("out", "x"):
+            if dtype is None:
+                raise TypeError(f"`{name}` is a bare address, which needs `dtype=` and `shape=`; or use ew.ptr")
+            return ptr(value, dtype, lengths("shape", shape))
+        return value
+
+    values = {name: pointer(name, value) for name, value in _call.assign(self, (), args).items()}
+    target = pointer("out", out)
+    torch = _torch.loaded()
+    places = [getattr(v, "device", None) for v in (target, *values.values()) if not isinstance(v, Pointer)]
+    if device is None:
+        device = next((place for place in places if place is not None and not isinstance(place, Pointer)), 0)
+    ordinal = _call._ordinal(device, torch)
+    assert ordinal is not None
+    where = _call._stream(stream) or 0
+
+    def view(name: str, value: Any) -> Any:
+        if isinstance(value, Pointer):
+            return _elsewise.View(value.address, value.dtype, value.shape, value.strides, ordinal)
+        operand = _call.read(name, value, torch, name == "out")
+        return operand.value if operand is not None else _call._interface.view(name, value, name == "out", where)
+
+    args_ = [view(name, value) for name, value in values.items()]
+    to = view("out", target)
+    if not isinstance(to, _elsewise.View):
+        raise TypeError("`out` is an address, array or tensor, not a number")
+    plan = _elsewise.plan(self, args_, to, None, None, ordinal)
+    _elsewise.run(plan, args_, to, None, None, ordinal, where)
+
+
+def _signature(self: Kernel) -> inspect.Signature:
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    names = list(self.arguments)
+    first = "x" if "x" in names else names[0] if len(names) == 1 else None
+    parameters = [inspect.Parameter(first, inspect.Parameter.POSITIONAL_OR_KEYWORD)] if first else []
+    parameters += [inspect.Parameter(name, keyword) for name in names if name != first]
+    parameters += [inspect.Parameter(name, keyword, default=None) for name in _call.OPTIONS]
+    return inspect.Signature(parameters)
+
+
+def _repr(self: Kernel) -> str:
+    return f"elsewise.kernel({self.spec!r})"
+
+
+def _reduce(self: Kernel) -> tuple[Any, ...]:
+    return _rebuild, (self.spec,)
+
+
+def _rebuild(spec: str) -> Kernel:
+    return _elsewise.compile(spec, "<spec>")[0]
+
+
+def _attach(members: Sequence[tuple[str, Any]]) -> None:
+    for name, member in members:
+        setattr(Kernel, name, member)
+
+
+_attach(
+    [
+        ("emit", emit),
+        ("launch", launch),
+        ("check", check),
+        ("__signature__", property(_signature)),
+        ("__repr__", _repr),
+        ("__reduce__", _reduce),
+        (
+            "__doc__",
+            """A compiled rule: `k(x, *, out=None, shape=None, dtype=None, device=None, stream=None, **args)`.
+
+    The one positional argument is `x` if the rule has it, else the only name that the keywords leave. Tensors: torch
+    (CPU, CUDA), NumPy,
+    or anything with `__dlpack__` or `__cuda_array_interface__`, of any strides; they broadcast. Parameters: Python or
+    NumPy numbers.
+
+    out: where to write; has the domain's shape; may be the identical view of an input. shape: the domain, if not the
+    tensors' broadcast.
+    dtype: the result's, where torch's `out=` would convert. device: for rules without tensors. stream: a CUDA stream
+    instead of torch's
+    current one.
+
+    Returns `out`, else a new tensor: torch's if any argument is (or `device=`, a torch dtype ask for it), else a NumPy
+    array.
+    On CUDA it returns at once, like a torch operator, and like one it counts on tensors being used on the stream they
+    were made on.
+
+    Raises TypeError for names, dtypes and objects without memory, ValueError for shapes, devices, overlap and tensors
+    that require grad,
+    OverflowError, ZeroDivisionError for parameters that don't fit, RuntimeError if a driver or NVRTC is missing. Then
+    nothing was written.
+    """,
+        ),
+    ]
+)
+__all__ = ["Check", "Kernel", "kernel"]

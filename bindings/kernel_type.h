@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Python type of a compiled spec: an object called from C (vectorcall), so that a repeated call costs about a
+// microsecond. Everything about it that may be slow is written in Python and attached by elsewise/_kernel.py.
+#pragma once
+#include "tensor_view.h"
+
+namespace elsewise::python {
+
+struct KernelObject {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  PyObject *weakrefs;
+  struct State *state;
+};
+
+/// Callables of the Python package, handed over when it is imported.
+struct Package {
+  PyObject *slow_call = nullptr;      // _call.call(kernel, args, kwargs)
+  PyObject *fault = nullptr;          // _errors.fault(kind, message, diagnostics, text) -> exception
+  PyObject *allocate_numpy = nullptr; // _numpy.allocate(shape, strides, dtype) -> array
+};
+extern Package package;
+
+/// Creates the type; null with an error set on failure.
+PyTypeObject *make_kernel_type();
+PyObject *make_kernel(PyTypeObject *, api::SpecRef);
+/// Null and TypeError if `object` is not a kernel.
+const api::SpecRef *spec_of(PyObject *object);
+
+/// Calls that stayed in C, and calls that went to Python.
+struct PathCounts {
+  uint64_t fast = 0, slow = 0;
+};
+extern PathCounts path_counts;
+
+/// Sets the Python exception of a fault.
+void raise(api::Fault, const std::string &message, const std::vector<api::Diagnostic> &, std::string_view text);
+template <class T> void raise(const api::Result<T> &result, const api::Spec &spec) {
+  raise(result.fault, result.message, result.diagnostics, api::text(spec));
+}
+/// Diagnostics as a list of dicts. New reference.
+PyObject *diagnostics_of(std::span<const api::Diagnostic>);
+
+/// api::run with the GIL released where the work is worth it. `threads_of_torch`: a torch tensor is involved.
+api::Result<bool> run_released(const api::Plan &, const api::Call &, bool threads_of_torch);
+
+} // namespace elsewise::python

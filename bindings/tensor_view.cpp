@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads tensors, arrays and scalars for the fast path, and DLPack capsules for the slow one. It raises nothing and
+// changes no object.
+#include "tensor_view.h"
+
+namespace elsewise::python {
+
+Torch torch;
+NumPy numpy;
+
+static const DTypeInfo dtype_infos[] = {
+#define DTYPE(Name, spelling, bytes, class, torch) {spelling, torch, bytes},
+#include "grammar/dtypes.def"
+};
+
+const DTypeInfo &info(DType dtype) { return dtype_infos[int(dtype)]; }
+
+std::optional<DType> parse_dtype(std::string_view spelling) {
+  for (int k = 0; k < dtype_count; ++k)
+    if (spelling == dtype_infos[k].spelling || spelling == dtype_infos[k].torch_name) return DType(k);
+  return std::nullopt;
+}
+
+static std::optional<DType> dtype_of(DLDataType type) {
+  if (type.lanes != 1) return std::nullopt;
+  switch (type.code << 8 | type.bits) {
+  case kDLBool << 8 | 8:
+    return DType::Bool;
+  case kDLUInt << 8 | 8:
+    return DType::U8;
+  case kDLInt << 8 | 8:
+    return DType::I8;
+  case kDLInt << 8 | 16:
+    return DType::I16;
+  case kDLInt << 8 | 32:
+    return DType::I32;
+  case kDLInt << 8 | 64:
+    return DType::I64;
+  case kDLFloat << 8 | 16:
+    return DType::F16;
+  case kDLBfloat << 8 | 16:
+    return DType::BF16;
+  case kDLFloat << 8 | 32:
+    return DType::F32;
+  case kDLFloat << 8 | 64:
+    return DType::F64;
+  }
+  return std::nullopt;
+}
+
+static std::optional<api::Device> device_of(DLDevice device) {
+  switch (device.device_type) {
+  case kDLCPU:
+  case kDLCUDAHost:
+    return api::Device{api::DeviceKind::Cpu, 0};
+  case kDLCUDA:
+  case kDLCUDAManaged:
+    return api::Device{api::DeviceKind::Cuda, device.device_id};
+  default:
+    return std::nullopt;
+  }
+}
+
+// -1: an error was raised, and cleared.
+static int64_t integer_of(PyObject *result) {
+  if (!result) {
+    PyErr_Clear();
+    return -1;
+  }
+  const int64_t value = PyLong_AsLongLong(result);
+  Py_DECREF(result);
+  if (value == -1) PyErr_Clear();
+  return value;
+}
+
+bool torch_is_plain(bool &grad) {
+  if (integer_of(PyObject_CallNoArgs(torch.dispatch_depth)) || integer_of(PyObject_CallNoArgs(torch.function_depth)))
+    return false;
+  PyObject *enabled = PyObject_CallNoArgs(torch.grad_enabled);
+  grad = enabled != Py_False;
+  Py_XDECREF(enabled);
+  if (!enabled) PyErr_Clear();
+  return enabled;
+}
+
+// The answer of `method(tensor)` or `tensor.name` is exactly False.
+static bool is_false(PyObject *answer) {
+  if (!answer) PyErr_Clear();
+  Py_XDECREF(answer);
+  return answer == Py_False;
+}
+
+bool read_torch(PyObject *tensor, bool grad, api::Arg &arg, Dims &dims) {
+  static PyObject *requires_grad = PyUnicode_InternFromString("requires_grad");
+  DLTensor view;
+  if (torch.api->dltensor_from_py_object_no_sync(tensor, &view)) { // meta, sparse, quantised, under vmap, …
+    PyErr_Clear();
+    return false;
+  }
+  const auto dtype = dtype_of(view.dtype);
+  const auto device = device_of(view.device);
+  if (!dtype || !device || view.ndim > fast_rank) return false;
+  if (grad && !is_false(PyObject_GetAttr(tensor, requires_grad))) return false;
+  if (!is_false(PyObject_CallOneArg(torch.is_neg, tensor))) return false;
+  int64_t count = 1, last = 0; // of elements; the index of the last one in memory
+  for (int d = 0; d < view.ndim; ++d) {
+    dims.shape[d] = view.shape[d], dims.stride[d] = view.strides[d];
+    count *= view.shape[d];
+    last += (view.shape[d] - 1) * view.strides[d];
+  }
+  if (count) {
+    // The storage may have been shrunk under the tensor, and then `data` is not even null if the tensor has an offset.
+    PyObject *storage = PyObject_CallOneArg(torch.storage, tensor);
+    if (!storage) {
+      PyErr_Clear();
+      return false;
+    }
+    const int64_t bytes = integer_of(PyObject_CallOneArg(torch.nbytes, storage));
+    Py_DECREF(storage);
+    const int64_t offset = integer_of(PyObject_CallOneArg(torch.storage_offset, tensor));
+    if (!view.data || offset < 0 || (offset + last + 1) * info(*dtype).bytes > bytes) return false;
+  }
+  arg = {.kind = ArgKind::Tensor,
+         .dtype = *dtype,
+         .device = *device,
+         .rank = view.ndim,
+         .shape = dims.shape,
+         .stride = dims.stride};
+  arg.data = static_cast<char *>(view.data) + view.byte_offset;
+  return true;
+}
+
+static std::optional<DType> dtype_of_format(const char *format, Py_ssize_t size) {
+  if (!format || !format[0] || format[1]) return std::nullopt; // other byte orders have a prefix, structures are longer
+  switch (format[0]) {
+  case '?':
+    return DType::Bool;
+  case 'B':
+    return DType::U8;
+  case 'b':
+    return DType::I8;
+  case 'h':
+    return DType::I16;
+  case 'i':
+    return DType::I32;
+  case 'l':
+  case 'q':
+    return size == 8 ? DType::I64 : DType::I32;
+  case 'e':
+    return DType::F16;
+  case 'f':
+    return DType::F32;
+  case 'd':
+    return DType::F64;
+  }
+  return std::nullopt;
+}
+
+bool read_numpy(PyObject *array, bool writable, api::Arg &arg, Dims &dims, Py_buffer &buffer) {
+  if (PyObject_GetBuffer(array, &buffer, writable ? PyBUF_RECORDS : PyBUF_RECORDS_RO)) {
+    PyErr_Clear();
+    return false;
+  }
+  const auto dtype = dtype_of_format(buffer.format, buffer.itemsize);
+  bool plain = dtype && buffer.ndim <= fast_rank && reinterpret_cast<uintptr_t>(buffer.buf) % buffer.itemsize == 0;
+  for (int d = 0; plain && d < buffer.ndim; ++d) {
+    dims.shape[d] = buffer.shape[d], dims.stride[d] = buffer.strides[d] / buffer.itemsize;
+    plain = buffer.strides[d] % buffer.itemsize == 0;
+  }
+  if (!plain) {
+    PyBuffer_Release(&buffer);
+    return false;
+  }
+  arg = {.kind = ArgKind::Tensor, .dtype = *dtype, .rank = buffer.ndim, .shape = dims.shape, .stride = dims.stride};
+  arg.data = buffer.buf;
+  return true;
+}
+
+bool read_scalar(PyObject *value, api::Arg &arg) {
+  arg = {};
+  if (PyFloat_CheckExact(value)) {
+    arg.kind = ArgKind::Float, arg.real = PyFloat_AS_DOUBLE(value);
+    return true;
+  }
+  if (PyBool_Check(value)) {
+    arg.kind = ArgKind::Bool, arg.integer = value == Py_True;
+    return true;
+  }
+  if (!PyLong_CheckExact(value)) return false;
+  arg.kind = ArgKind::Int;
+  int overflow;
+  const int64_t small = PyLong_AsLongLongAndOverflow(value, &overflow);
+  if (!overflow) {
+    arg.integer = small;
+    return true;
+  }
+  // high = value >> 64, low = value & (2^64 - 1)
+  static PyObject *width = PyLong_FromLong(64), *mask = PyLong_FromUnsignedLongLong(~0ull);
+  PyObject *high = PyNumber_Rshift(value, width), *low = PyNumber_And(value, mask);
+  const int64_t top = high ? PyLong_AsLongLongAndOverflow(high, &overflow) : 0;
+  const bool fits = high && low && !overflow;
+  if (fits) arg.integer = (__int128)((unsigned __int128)(__int128)top << 64 | PyLong_AsUnsignedLongLong(low));
+  Py_XDECREF(high);
+  Py_XDECREF(low);
+  PyErr_Clear();
+  return fits;
+}
+
+void *current_stream(int32_t ordinal) {
+  void *stream = nullptr;
+  if (torch.api && torch.api->current_work_stream(kDLCUDA, ordinal, &stream)) PyErr_Clear();
+  return stream;
+}
+
+View::~View() {
+  if (managed && managed->deleter) managed->deleter(managed);
+  if (versioned && versioned->deleter) versioned->deleter(versioned);
+}
+
+api::Arg View::arg() const {
+  api::Arg arg{.kind = ArgKind::Tensor, .dtype = dtype, .device = device, .rank = int32_t(shape.size())};
+  arg.shape = shape.data(), arg.stride = stride.data(), arg.data = data;
+  return arg;
+}
+
+std::unique_ptr<View> view_of_capsule(PyObject *capsule, std::string &error) {
+  auto view = std::make_unique<View>();
+  const DLTensor *tensor;
+  if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
+    view->versioned = static_cast<DLManagedTensorVersioned *>(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
+    PyCapsule_SetName(capsule, "used_dltensor_versioned");
+    if (view->versioned->version.major != DLPACK_MAJOR_VERSION)
+      return error = "another major version of DLPack", nullptr;
+    view->readonly = view->versioned->flags & DLPACK_FLAG_BITMASK_READ_ONLY;
+    tensor = &view->versioned->dl_tensor;
+  } else if (PyCapsule_IsValid(capsule, "dltensor")) {
+    view->managed = static_cast<DLManagedTensor *>(PyCapsule_GetPointer(capsule, "dltensor"));
+    PyCapsule_SetName(capsule, "used_dltensor");
+    tensor = &view->managed->dl_tensor;
+  } else {
+    return error = "`__dlpack__` did not return a DLPack capsule", nullptr;
+  }
+  const auto dtype = dtype_of(tensor->dtype);
+  const auto device = device_of(tensor->device);
+  if (!dtype) return error = "its dtype is none of bool u8 i8 i16 i32 i64 f16 bf16 f32 f64", nullptr;
+  if (!device) return error = "it is neither on the CPU nor on a CUDA device", nullptr;
+  view->dtype = *dtype, view->device = *device;
+  view->data = static_cast<char *>(tensor->data) + tensor->byte_offset;
+  int64_t pitch = 1;
+  view->shape.assign(tensor->shape, tensor->shape + tensor->ndim);
+  view->stride.resize(tensor->ndim);
+  for (int d = tensor->ndim; d-- > 0; pitch *= tensor->shape[d])
+    view->stride[d] = tensor->strides ? tensor->strides[d] : pitch;
+  return view;
+}
+
+} // namespace elsewise::python

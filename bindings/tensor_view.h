@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// How Python objects become arguments of a call without Python code running: torch tensors through the DLPack C
+// exchange API, NumPy arrays through the buffer protocol, scalars. Whatever is not plainly right here is left to the
+// slow path (elsewise/_call.py), which has the messages.
+#pragma once
+#include <Python.h>
+
+#include "runtime/elsewise.h"
+#include <dlpack/dlpack.h>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace elsewise::python {
+
+inline constexpr int fast_rank = 8; // arguments of a higher rank take the slow path
+
+struct DTypeInfo {
+  const char *spelling, *torch_name;
+  int bytes;
+};
+const DTypeInfo &info(DType);
+std::optional<DType> parse_dtype(std::string_view spelling); // "f32" and torch's names
+
+/// Lengths and strides of one argument of the fast path, copied so that they stay put while the GIL is released.
+struct Dims {
+  int64_t shape[fast_rank], stride[fast_rank];
+};
+
+enum class Owner : uint8_t { None, Torch, NumPy };
+
+/// What the fast path needs of torch, handed over by elsewise/_torch.py once torch is imported. All are null before.
+/// Never freed.
+struct Torch {
+  PyTypeObject *tensor = nullptr, *parameter = nullptr;
+  const DLPackExchangeAPI *api = nullptr;
+  PyObject *storage = nullptr, *storage_offset = nullptr, *nbytes = nullptr, *is_neg = nullptr; // method descriptors
+  PyObject *grad_enabled = nullptr, *dispatch_depth = nullptr, *function_depth = nullptr; // functions of no argument
+  PyObject *bump = nullptr, *empty_strided = nullptr, *threads = nullptr;
+  PyObject *dtypes[dtype_count] = {};   // torch.float32 …
+  std::vector<PyObject *> cuda_devices; // torch.device("cuda", k)
+  PyObject *cpu_device = nullptr;
+};
+/// Likewise of NumPy.
+struct NumPy {
+  PyTypeObject *array = nullptr;
+  PyObject *empty = nullptr;
+  PyObject *dtypes[dtype_count] = {}; // null: NumPy has none (bf16)
+};
+extern Torch torch;
+extern NumPy numpy;
+
+inline bool is_torch(PyObject *o) { return Py_TYPE(o) == torch.tensor || Py_TYPE(o) == torch.parameter; }
+
+/// True if nothing stands between a tensor and its memory: no dispatch or function mode is active. Sets `grad` to
+/// whether grad mode is on.
+bool torch_is_plain(bool &grad);
+/// False, with no Python error set: this tensor is for the slow path. `grad`: grad mode is on.
+bool read_torch(PyObject *tensor, bool grad, api::Arg &, Dims &);
+/// The same for an array, whose buffer stays exported until release. `writable`: it is `out`.
+bool read_numpy(PyObject *array, bool writable, api::Arg &, Dims &, Py_buffer &);
+/// An int, float or bool of exactly that type; an int must fit 128 bits.
+bool read_scalar(PyObject *, api::Arg &);
+/// torch's current stream for a CUDA device, or the default one.
+void *current_stream(int32_t ordinal);
+
+/// A described piece of memory, made by the slow path: of whatever origin, any rank.
+struct View {
+  DType dtype = DType::F32;
+  api::Device device;
+  void *data = nullptr;
+  std::vector<int64_t> shape, stride;
+  DLManagedTensor *managed = nullptr; // from a DLPack capsule: released with the view
+  DLManagedTensorVersioned *versioned = nullptr;
+  bool readonly = false;
+
+  View() = default;
+  View(const View &) = delete;
+  View &operator=(const View &) = delete;
+  ~View();
+  api::Arg arg() const;
+};
+/// Takes over the memory of a DLPack capsule. Empty and `error` set: a dtype or device that has no place here.
+std::unique_ptr<View> view_of_capsule(PyObject *capsule, std::string &error);
+
+} // namespace elsewise::python

@@ -38,5 +38,6 @@ if runner.gpu() is None:
 
 # FileCheck first: its own name also stands in paths.
 config.substitutions.append((r"\bFileCheck\b", f"{filecheck} --enable-var-scope --dump-input-filter=error"))
+# `not` in front of a program only: it is also an operator of the language and part of FileCheck's options.
+config.substitutions.append((r"\bnot (?=%ewc)", f"{sys.executable} {here / 'not.py'} "))
 config.substitutions.append(("%ewc", str(build / "python/elsewise/ewc")))
-config.substitutions.append((r"\bnot\b", f"{sys.executable} {here / 'not.py'}"))

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dependency rule, `grammar <- compiler <- runtime <- bindings`, as the compiler and the linker enforce it, and what libelsewise shows.
-
-Nothing here runs a rule.
+"""The dependency rule, `grammar <- compiler <- runtime <- bindings`, as the compiler enforces it, and what libelsewise
+shows. Nothing here runs a rule.
 """
 
 from __future__ import annotations

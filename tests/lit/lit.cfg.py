@@ -36,8 +36,6 @@ if folders:
 if runner.gpu() is None:
     config.available_features.add("gpu")
 
-# FileCheck first: its own name also stands in paths.
+# `not` is lit's own: it fails on success and on a crash alike.
 config.substitutions.append((r"\bFileCheck\b", f"{filecheck} --enable-var-scope --dump-input-filter=error"))
-# `not` in front of a program only: it is also an operator of the language and part of FileCheck's options.
-config.substitutions.append((r"\bnot (?=%ewc)", f"{sys.executable} {here / 'not.py'} "))
 config.substitutions.append(("%ewc", str(build / "python/elsewise/ewc")))

@@ -20,6 +20,9 @@ enum class Rule : uint8_t {
   CastFloat, // float(e): index -> weak float, integer and bool data -> f32, floats unchanged
 };
 
+/// What a proof about positions may use of a row; of an Opaque one only that equal operands give equal results.
+enum class Meaning : uint8_t { Opaque, Least, Greatest, Magnitude, NotANumber };
+
 /// What may be said of a row's results across backends and against torch.
 enum class Sameness : uint8_t { Bits, Ulp, DefinedHere };
 
@@ -46,6 +49,7 @@ struct Builtin {
   uint32_t ulp = 0;
   std::string_view doc;
   std::string_view elsewhere = {}; // what other languages call it, separated by blanks; only for "did you mean"
+  Meaning meaning = Meaning::Opaque;
 };
 
 // clang-format off
@@ -79,13 +83,13 @@ inline constexpr Builtin builtin_rows[] = {
      .llvm = "llvm.minimum", .llvm_signed = "llvm.smin", .llvm_unsigned = "llvm.umin", .torch = "torch.minimum({0}, {1})",
      .real = reference::min, .integer = reference::min_integer,
      .derivative = "where(a < b, 1, where(a == b, 0.5, 0)); where(b < a, 1, where(a == b, 0.5, 0))",
-     .doc = "the least of its arguments; NaN if one is NaN; -0 is less than +0", .elsewhere = "minimum amin fmin fminf least"},
+     .doc = "the least of its arguments; NaN if one is NaN; -0 is less than +0", .elsewhere = "minimum amin fmin fminf least", .meaning = Meaning::Least},
     {.name = "max", .signature = "max(a, b, ...)", .min_arguments = 2, .max_arguments = 255, .rule = Rule::Numeric,
      .cuda = {"maximum({0}, {1})", "maximum({0}, {1})", "maximum({0}, {1})"}, .cuda_helper = max_helper_float, .cuda_helper_int = max_helper_int,
      .llvm = "llvm.maximum", .llvm_signed = "llvm.smax", .llvm_unsigned = "llvm.umax", .torch = "torch.maximum({0}, {1})",
      .real = reference::max, .integer = reference::max_integer,
      .derivative = "where(a > b, 1, where(a == b, 0.5, 0)); where(b > a, 1, where(a == b, 0.5, 0))",
-     .doc = "the greatest of its arguments; NaN if one is NaN; +0 is greater than -0", .elsewhere = "maximum amax fmax fmaxf greatest"},
+     .doc = "the greatest of its arguments; NaN if one is NaN; +0 is greater than -0", .elsewhere = "maximum amax fmax fmaxf greatest", .meaning = Meaning::Greatest},
     {.name = "clip", .signature = "clip(x, lo, hi)", .min_arguments = 3, .max_arguments = 3, .rule = Rule::Numeric, .body = "min(max(a, b), c)",
      .derivative = "where(b <= a and a <= c, 1, 0); where(a < b, 1, 0); where(a > c, 1, 0)",
      .doc = "min(max(x, lo), hi): x kept between lo and hi; NaN stays NaN", .elsewhere = "clamp clamp_ saturate bound limit"},
@@ -93,7 +97,7 @@ inline constexpr Builtin builtin_rows[] = {
      .cuda = {"fabsf({0})", "fabs({0})", "magnitude({0})"}, .cuda_helper_int = abs_helper_int,
      .llvm = "llvm.fabs", .llvm_signed = "llvm.abs", .torch = "torch.abs({0})",
      .real = reference::abs, .integer = reference::abs_integer, .derivative = "where(a > 0, 1, where(a < 0, -1, 0))",
-     .doc = "the magnitude of x; the least integer of a dtype stays as it is", .elsewhere = "fabs fabsf absolute magnitude"},
+     .doc = "the magnitude of x; the least integer of a dtype stays as it is", .elsewhere = "fabs fabsf absolute magnitude", .meaning = Meaning::Magnitude},
     {.name = "sqrt", .signature = "sqrt(x)", .min_arguments = 1, .max_arguments = 1, .rule = Rule::Float,
      .cuda = {"sqrtf({0})", "sqrt({0})", ""}, .llvm = "llvm.sqrt", .torch = "torch.sqrt({0})",
      .real = reference::sqrt, .derivative = "0.5 / sqrt(a)",
@@ -111,7 +115,7 @@ inline constexpr Builtin builtin_rows[] = {
      .doc = "a where the condition holds, else b; the other one is neither read nor evaluated", .elsewhere = "select iif ifelse cond if_else choose mux"},
     {.name = "isnan", .signature = "isnan(x)", .min_arguments = 1, .max_arguments = 1, .rule = Rule::Predicate,
      .cuda = {"isnan({0})", "isnan({0})", ""}, .llvm = "fcmp uno", .torch = "torch.isnan({0})", .real = reference::isnan,
-     .doc = "true where x is not a number; false for every integer", .elsewhere = "is_nan nan_p isnanf"},
+     .doc = "true where x is not a number; false for every integer", .elsewhere = "is_nan nan_p isnanf", .meaning = Meaning::NotANumber},
     {.name = "int", .signature = "int(x)", .min_arguments = 1, .max_arguments = 1, .rule = Rule::CastInt,
      .doc = "the whole part: of a float without a tensor an exact integer, of data i64; saturates, NaN is 0", .elsewhere = "integer long trunc truncate to_int astype"},
     {.name = "float", .signature = "float(x)", .min_arguments = 1, .max_arguments = 1, .rule = Rule::CastFloat,

@@ -14,7 +14,8 @@ enum class Use : uint8_t { Value, Compare };
 /// What a proof relied on and a call must check, so that a promise made from the text is never broken by a value.
 struct Assumption {
   enum What : uint8_t { IsNumber, NotNaN } what; // IsNumber: the argument is a parameter, not a tensor (settled by the signature)
-  uint32_t argument;
+  uint32_t argument;      // NotNaN: a float parameter in `expr`
+  ExprId expr = no_expr;  // NotNaN: the float of the host stage (typed for Use::Compare) that must be a number: `edge`, or `rate*n`, which may be inf*0
 };
 
 /// How one expression is worked, in one use.

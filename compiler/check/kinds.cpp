@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kinds from the leaves up, with every error that an operator's or a builtin's operands can make. A builtin is known by
+// its Rule alone, never by its name.
+#include "compiler/check/kinds.h"
+#include "compiler/check/promote.h"
+#include "grammar/builtins.h"
+#include <algorithm>
+
+namespace elsewise {
+
+__int128 least(DType d) { return dclass(d) == DClass::Int ? -((__int128)1 << (8 * bytes(d) - 1)) : 0; }
+__int128 greatest(DType d) {
+  if (d == DType::Bool) return 1;
+  return ((__int128)1 << (8 * bytes(d) - (dclass(d) == DClass::Int))) - 1;
+}
+
+std::string decimal(__int128 v) {
+  if (v == 0) return "0";
+  unsigned __int128 rest = v < 0 ? -(unsigned __int128)v : (unsigned __int128)v;
+  std::string digits;
+  for (; rest; rest /= 10) digits += char('0' + int(rest % 10));
+  if (v < 0) digits += '-';
+  std::reverse(digits.begin(), digits.end());
+  return digits;
+}
+
+std::string describe(const Fact &f) {
+  switch (f.kind) {
+  case Kind::Index:
+    return "a whole number";
+  case Kind::WeakFloat:
+    return "a float";
+  case Kind::Bool:
+    return "a condition";
+  case Kind::Data:
+    return std::string(spelling(f.dtype)) + " data";
+  case Kind::Unknown:
+    break;
+  }
+  return "unknown";
+}
+
+Span outer(const Source &source, const Ast &ast, ExprId parent, uint32_t operand) {
+  const Expr &p = ast[parent];
+  if (p.kind == ExprKind::Call || p.kind == ExprKind::Name) return ast[ast.child(parent, operand)].where;
+  const bool left = p.kind == ExprKind::Binary && operand == 0;
+  Span s = left ? Span{p.where.begin, p.at.begin} : Span{p.at.end, p.where.end};
+  const auto blank = [&](uint32_t at) {
+    const char c = source.text()[at];
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+  };
+  while (s.begin < s.end && blank(s.begin)) ++s.begin;
+  while (s.end > s.begin && blank(s.end - 1)) --s.end;
+  return s;
+}
+
+Fact join(llvm::ArrayRef<Fact> facts) {
+  Fact r;
+  bool unknown = false, data = false, weak = false, index = false, tensor_bool = false, wide_bool = false;
+  Promotion promotion;
+  for (const Fact &f : facts) {
+    r.stage = std::max(r.stage, f.stage);
+    r.category = std::max(r.category, f.category);
+    r.tensor |= f.tensor;
+    unknown |= f.kind == Kind::Unknown;
+    data |= f.kind == Kind::Data;
+    weak |= f.kind == Kind::WeakFloat;
+    index |= f.kind == Kind::Index;
+    if (f.kind == Kind::Bool) tensor_bool |= f.tensor, wide_bool |= f.category != Category::Scalar;
+    if (f.kind == Kind::WeakFloat) promotion.add(DType::F32, Category::Scalar);
+    else if (f.kind != Kind::Unknown) promotion.add(f.dtype, f.category);
+  }
+  const DType promoted = promotion.result().value_or(DType::F32);
+  r.joint = unknown ? Kind::Unknown
+            : data  ? Kind::Data
+            : weak  ? (tensor_bool ? Kind::Data : Kind::WeakFloat)
+            : index ? (wide_bool ? Kind::Data : Kind::Index)
+                    : Kind::Bool;
+  r.kind = r.joint;
+  r.dtype = r.kind == Kind::Index ? DType::Index : r.kind == Kind::WeakFloat ? DType::F32 : promoted;
+  r.nominal = r.dtype;
+  if (r.kind == Kind::WeakFloat) r.category = Category::Scalar;
+  if (r.kind == Kind::Index) r.category = r.stage == Stage::Host ? Category::Scalar : Category::Dim;
+  if (r.kind == Kind::Data) r.stage = Stage::Element, r.tensor = true;
+  return r;
+}
+
+namespace {
+
+bool is_bits(Operator op) {
+  return op == Operator::BitAnd || op == Operator::BitOr || op == Operator::BitXor || op == Operator::BitNot;
+}
+bool is_shift(Operator op) { return op == Operator::Shl || op == Operator::Shr; }
+bool floats(const Fact &f) { return f.kind == Kind::WeakFloat || (f.kind == Kind::Data && is_float(f.dtype)); }
+bool whole(const Fact &f) { return f.kind == Kind::Index || (f.kind == Kind::Data && is_integer(f.dtype)); }
+
+std::optional<__int128> fold(Operator op, __int128 a, __int128 b) {
+  __int128 r;
+  bool over = false;
+  switch (op) {
+  case Operator::Add:
+    over = __builtin_add_overflow(a, b, &r);
+    break;
+  case Operator::Sub:
+    over = __builtin_sub_overflow(a, b, &r);
+    break;
+  case Operator::Mul:
+    over = __builtin_mul_overflow(a, b, &r);
+    break;
+  case Operator::FloorDiv:
+  case Operator::Mod: {
+    if (b == 0 || (b == -1 && a < 0 && a == -a)) return {};
+    const __int128 q = a / b - (a % b != 0 && (a < 0) != (b < 0));
+    r = op == Operator::FloorDiv ? q : a - q * b;
+    break;
+  }
+  case Operator::Pow:
+    if (b < 0 || b > 127) return {};
+    r = 1;
+    for (__int128 k = 0; k < b; ++k) over |= __builtin_mul_overflow(r, a, &r);
+    break;
+  case Operator::Shl:
+    if (b < 0 || b > 126) return {};
+    over = __builtin_mul_overflow(a, (__int128)1 << b, &r);
+    break;
+  case Operator::Shr:
+    if (b < 0 || b > 126) return {};
+    r = a >> b;
+    break;
+  case Operator::BitAnd:
+    r = a & b;
+    break;
+  case Operator::BitOr:
+    r = a | b;
+    break;
+  case Operator::BitXor:
+    r = a ^ b;
+    break;
+  default:
+    return {};
+  }
+  if (over) return {};
+  return r;
+}
+
+class Walker {
+public:
+  Walker(const Source &source, const Ast &ast, const Names &names, const Signature &signature, Sink &sink)
+      : source_(source), ast_(ast), names_(names), signature_(signature), sink_(sink) {}
+
+  Kinds run() {
+    kinds_.of.resize(ast_.exprs.size());
+    for (const SpecPiece &piece : ast_.pieces) {
+      mark(piece.guard);
+      mark(piece.value);
+    }
+    for (ExprId e = 0; e < ast_.exprs.size(); ++e) {
+      if (!kinds_.of[e].used) continue;
+      kinds_.of[e] = find(e);
+      kinds_.of[e].used = true;
+      kinds_.complete &= kinds_.of[e].kind != Kind::Unknown;
+    }
+    for (const SpecPiece &piece : ast_.pieces)
+      if (piece.guard != no_expr) need_bool(piece.guard, ast_[piece.guard].where, Code::GuardNotBool, {});
+    find_working();
+    return std::move(kinds_);
+  }
+
+private:
+  void mark(ExprId e) {
+    if (e == no_expr || kinds_.of[e].used) return;
+    kinds_.of[e].used = true;
+    for (uint32_t k = 0; k < ast_[e].count; ++k) mark(ast_.child(e, k));
+  }
+
+  void find_working() {
+    bool wide = signature_.out == DType::F64;
+    for (const ArgType &a : signature_.args) wide |= a.kind == ArgKind::Tensor && !a.zero_dim && a.dtype == DType::F64;
+    for (ExprId e = 0; e < ast_.exprs.size(); ++e)
+      if (kinds_.of[e].used && ast_[e].kind == ExprKind::Call && names_.of[e].binding == Binding::Builtin) {
+        const Builtin &row = builtins()[names_.of[e].index];
+        wide |= row.rule == Rule::CastTo && parse_dtype(row.name) == DType::F64;
+      }
+    kinds_.working = wide ? DType::F64 : DType::F32;
+  }
+
+  std::string text(Span s) const { return std::string(source_.slice(s)); }
+  Fact operand(ExprId e, uint32_t k) const { return kinds_.of[ast_.child(e, k)]; }
+  Span outer(ExprId e, uint32_t k) const { return elsewise::outer(source_, ast_, e, k); }
+
+  Fact find(ExprId e) {
+    switch (ast_[e].kind) {
+    case ExprKind::Literal:
+      return literal(ast_.literal(e));
+    case ExprKind::Name:
+      return name(e);
+    case ExprKind::Unary:
+      return unary(e);
+    case ExprKind::Binary:
+      return binary(e);
+    case ExprKind::Call:
+      return call(e);
+    case ExprKind::Error:
+      break;
+    }
+    return unknown();
+  }
+
+  /// Not known, or wrong and reported: whatever holds it says nothing more.
+  static Fact unknown() { return {.kind = Kind::Unknown, .stage = Stage::Element, .category = Category::Dim}; }
+
+  static Fact literal(const Literal &l) {
+    if (l.kind == LiteralKind::Int) return {.kind = Kind::Index, .joint = Kind::Index, .constant = l.integer};
+    if (l.kind == LiteralKind::Bool)
+      return {.kind = Kind::Bool, .dtype = DType::Bool, .joint = Kind::Bool, .nominal = DType::Bool};
+    return {.kind = Kind::WeakFloat, .dtype = DType::F32, .joint = Kind::WeakFloat, .nominal = DType::F32};
+  }
+
+  Fact name(ExprId e) const {
+    const Resolved &r = names_.of[e];
+    switch (r.binding) {
+    case Binding::Position:
+      return {.kind = Kind::Index, .stage = Stage::Element, .category = Category::Dim, .joint = Kind::Index};
+    case Binding::Length:
+      return {.kind = Kind::Index, .joint = Kind::Index};
+    case Binding::Argument:
+      break;
+    default:
+      return unknown();
+    }
+    const ArgType a = r.index < signature_.args.size() ? signature_.args[r.index] : ArgType{};
+    Fact f;
+    switch (a.kind) {
+    case ArgKind::Unknown:
+      return unknown();
+    case ArgKind::Int:
+      f.kind = Kind::Index;
+      break;
+    case ArgKind::Float:
+      f.kind = Kind::WeakFloat, f.dtype = DType::F32;
+      break;
+    case ArgKind::Bool:
+      f.kind = Kind::Bool, f.dtype = DType::Bool;
+      break;
+    case ArgKind::Tensor:
+      f.kind = a.dtype == DType::Bool ? Kind::Bool : Kind::Data;
+      f.dtype = a.dtype;
+      f.stage = Stage::Element;
+      f.category = a.zero_dim ? Category::ZeroDim : Category::Dim;
+      f.tensor = true;
+      break;
+    }
+    f.joint = f.kind, f.nominal = f.dtype;
+    return f;
+  }
+
+  bool need_bool(ExprId e, Span where, Code code, std::vector<std::string> arguments) {
+    const Fact &f = kinds_.of[e];
+    if (f.kind == Kind::Bool || f.kind == Kind::Unknown) return true;
+    arguments.insert(arguments.end(), {text(where), describe(f)});
+    const Expr &x = ast_[e];
+    const bool plain = x.kind != ExprKind::Binary || x.parenthesised || !is_bits(x.op);
+    sink_.report(code, where, arguments).fixits = {
+        {where, (plain ? text(where) : "(" + text(where) + ")") + " != 0", "compare with zero"}};
+    return false;
+  }
+
+  static Fact condition(const Fact &operands) {
+    Fact f = operands;
+    f.kind = Kind::Bool, f.dtype = DType::Bool;
+    if (f.category == Category::Scalar && f.stage != Stage::Host)
+      f.category = Category::Dim; // of a float made of positions
+    return f;
+  }
+
+  bool need_bits(ExprId e, uint32_t k, Operator op) {
+    const Fact f = operand(e, k);
+    if (!floats(f)) return true;
+    Diagnostic &d = sink_.report(Code::FloatBits, ast_[e].at, {spelling(op), text(outer(e, k)), describe(f)});
+    if (op == Operator::BitXor) d.fixits = {{ast_[e].at, spelling(Operator::Pow), "write a power"}};
+    else d.fixits = {{outer(e, k), cast(Rule::CastInt, ast_.child(e, k)), "make it a whole number"}};
+    return false;
+  }
+
+  /// `int(e)`, by the rule of the row that does it.
+  std::string cast(Rule rule, ExprId e) const {
+    for (const Builtin &row : builtins())
+      if (row.rule == rule) return std::string(row.name) + "(" + text(ast_[e].where) + ")";
+    return text(ast_[e].where);
+  }
+
+  Fact unary(ExprId e) {
+    const Operator op = ast_[e].op;
+    const Fact a = operand(e, 0);
+    if (op == Operator::Not) {
+      if (!need_bool(ast_.child(e, 0), outer(e, 0), Code::OperandNotBool, {spelling(op)})) return unknown();
+      return condition(join({a}));
+    }
+    if (op == Operator::Neg && a.kind == Kind::Bool) return bool_minus(e, 0);
+    if (op == Operator::BitNot && !need_bits(e, 0, op)) return unknown();
+    if (a.kind == Kind::Unknown) return unknown();
+    Fact f = join({a});
+    if (a.constant)
+      f.constant = op == Operator::Plus ? a.constant : fold(Operator::Sub, op == Operator::Neg ? 0 : -1, *a.constant);
+    return f;
+  }
+
+  Fact bool_minus(ExprId e, uint32_t k) {
+    sink_.report(Code::BoolMinus, ast_[e].at, {text(outer(e, k))}).fixits = {
+        {outer(e, k), cast(Rule::CastInt, ast_.child(e, k)), "make it a whole number"}};
+    return unknown();
+  }
+
+  Fact binary(ExprId e) {
+    const Operator op = ast_[e].op;
+    const Fact a = operand(e, 0), b = operand(e, 1);
+    if (is_logic(op)) {
+      bool good = true;
+      for (uint32_t k = 0; k < 2; ++k)
+        good &= need_bool(ast_.child(e, k), outer(e, k), Code::OperandNotBool, {spelling(op)});
+      return good ? condition(join({a, b})) : unknown();
+    }
+    if (is_comparison(op)) return comparison(a, b);
+    if (op == Operator::Sub && (a.kind == Kind::Bool || b.kind == Kind::Bool))
+      return bool_minus(e, a.kind != Kind::Bool);
+    if (is_bits(op) || is_shift(op))
+      for (uint32_t k = 0; k < 2; ++k)
+        if (!need_bits(e, k, op)) return unknown();
+    const bool logical = op == Operator::Add || op == Operator::Mul || op == Operator::Div || is_bits(op);
+    if (a.kind == Kind::Bool && b.kind == Kind::Bool && !logical) {
+      std::string mended =
+          cast(Rule::CastInt, ast_.child(e, 0)) + " " + spelling(op) + " " + cast(Rule::CastInt, ast_.child(e, 1));
+      sink_.report(Code::BoolArithmetic, ast_[e].at, {spelling(op), text(ast_[e].where)}).fixits = {
+          {ast_[e].where, mended, "make them whole numbers"}};
+      return unknown();
+    }
+    Fact f = join({a, b});
+    if (f.kind == Kind::Unknown) return unknown();
+    if (op == Operator::Div) return quotient(e, f, b);
+    if (f.kind == Kind::Index || f.kind == Kind::Data) {
+      if (op == Operator::Pow && whole(f) && b.constant && *b.constant < 0) {
+        sink_.report(Code::NegativeExponent, outer(e, 1), {text(outer(e, 1))}).fixits = {
+            {outer(e, 0), cast(Rule::CastFloat, ast_.child(e, 0)), "make it a float"}};
+        return unknown();
+      }
+      if (f.kind == Kind::Data)
+        for (uint32_t k = 0; k < 2; ++k) check_fit(source_, ast_, kinds_, ast_.child(e, k), f.nominal, sink_);
+    }
+    if (f.kind == Kind::Index) {
+      if ((op == Operator::FloorDiv || op == Operator::Mod) && b.constant == 0) return zero_divisor(e);
+      if (a.constant && b.constant) f.constant = fold(op, *a.constant, *b.constant);
+    }
+    return f;
+  }
+
+  Fact zero_divisor(ExprId e) {
+    sink_.report(Code::ZeroDivisor, ast_[e].at, {text(ast_[e].where)});
+    return unknown();
+  }
+
+  Fact quotient(ExprId e, Fact f, const Fact &divisor) {
+    if (f.kind == Kind::Index)
+      return divisor.constant == 0 ? zero_divisor(e) : f; // where it stands is specialise's business
+    if (f.kind == Kind::Bool)
+      f.kind = f.joint = f.tensor ? Kind::Data : Kind::WeakFloat, f.dtype = f.nominal = DType::F32;
+    if (f.kind == Kind::Data && !is_float(f.dtype)) f.dtype = f.nominal = DType::F32;
+    if (f.kind == Kind::Data) f.stage = Stage::Element, f.tensor = true;
+    if (f.kind == Kind::WeakFloat) f.category = Category::Scalar;
+    return f;
+  }
+
+  static Fact comparison(const Fact &a, const Fact &b) {
+    Fact f = join({a, b});
+    if (f.joint == Kind::Data) { // whole numbers of any kind are compared exactly
+      const bool exact = (whole(a) || a.kind == Kind::Bool) && (whole(b) || b.kind == Kind::Bool) &&
+                         (a.kind == Kind::Index || b.kind == Kind::Index);
+      if (exact) f.joint = Kind::Index, f.nominal = DType::Index;
+      else if (a.kind != Kind::Data && b.kind != Kind::Data)
+        f.joint = Kind::WeakFloat; // a bool beside a float: doubles hold both
+    }
+    return condition(f);
+  }
+
+  Fact call(ExprId e) {
+    if (names_.of[e].binding != Binding::Builtin) return unknown();
+    const Builtin &row = builtins()[names_.of[e].index];
+    const uint32_t count = ast_[e].count;
+    std::vector<Fact> facts;
+    for (uint32_t k = 0; k < count; ++k) facts.push_back(operand(e, k));
+    switch (row.rule) {
+    case Rule::CastTo:
+      return cast_to(facts, *parse_dtype(row.name));
+    case Rule::CastInt:
+      return cast_int(facts);
+    case Rule::CastFloat:
+      return cast_float(facts);
+    case Rule::Predicate:
+      return facts.empty() ? unknown() : condition(join(facts));
+    case Rule::Select:
+      return facts.size() == 3 ? select(e, row, facts) : unknown();
+    default:
+      break;
+    }
+    if (facts.empty()) return unknown();
+    Fact f = join(facts);
+    if (f.kind == Kind::Unknown) return unknown();
+    if (row.rule == Rule::Float) {
+      if (f.kind == Kind::Index || (f.kind == Kind::Bool && !f.tensor))
+        f.kind = f.joint = Kind::WeakFloat, f.category = Category::Scalar;
+      if (f.kind == Kind::Bool) f.kind = f.joint = Kind::Data, f.stage = Stage::Element;
+      if (!is_float(f.dtype)) f.dtype = f.nominal = DType::F32;
+      return f;
+    }
+    if (f.kind == Kind::Bool) { // conditions are combined with `and` and `or`
+      const Expr &x = ast_[e];
+      const Span first = ast_[ast_.child(e, 0)].where;
+      sink_.report(Code::BoolNumber, x.at, {std::string(row.name), text(first)}).fixits = {
+          {first, cast(Rule::CastInt, ast_.child(e, 0)), "make it a whole number"}};
+      return unknown();
+    }
+    if (f.kind == Kind::Data)
+      for (uint32_t k = 0; k < count; ++k) check_fit(source_, ast_, kinds_, ast_.child(e, k), f.nominal, sink_);
+    return f;
+  }
+
+  Fact cast_to(llvm::ArrayRef<Fact> facts, DType to) {
+    if (facts.empty()) return unknown();
+    const Fact &a = facts[0];
+    Fact f{.kind = to == DType::Bool ? Kind::Bool : Kind::Data, .dtype = to, .stage = a.stage, .tensor = true};
+    if (a.kind == Kind::Data || a.kind == Kind::Unknown) f.stage = Stage::Element;
+    f.category = a.category == Category::ZeroDim ? Category::ZeroDim : Category::Dim;
+    f.joint = a.kind, f.nominal = a.dtype;
+    return f;
+  }
+
+  Fact cast_int(llvm::ArrayRef<Fact> facts) {
+    if (facts.empty() || facts[0].kind == Kind::Unknown) return unknown();
+    const Fact &a = facts[0];
+    if (a.kind == Kind::Bool || a.kind == Kind::Data) return cast_to(facts, DType::I64);
+    Fact f = a;
+    f.kind = Kind::Index, f.dtype = DType::Index;
+    f.category = f.stage == Stage::Host ? Category::Scalar : Category::Dim;
+    f.joint = a.kind, f.nominal = a.dtype;
+    return f;
+  }
+
+  Fact cast_float(llvm::ArrayRef<Fact> facts) {
+    if (facts.empty() || facts[0].kind == Kind::Unknown) return unknown();
+    const Fact &a = facts[0];
+    if (floats(a)) {
+      Fact f = a;
+      f.joint = a.kind, f.nominal = a.dtype;
+      return f;
+    }
+    if (a.kind == Kind::Data || a.tensor) return cast_to(facts, DType::F32);
+    Fact f = a;
+    f.kind = Kind::WeakFloat, f.dtype = DType::F32, f.category = Category::Scalar, f.constant = {};
+    f.joint = a.kind, f.nominal = a.dtype;
+    return f;
+  }
+
+  Fact select(ExprId e, const Builtin &row, llvm::ArrayRef<Fact> facts) {
+    if (!need_bool(ast_.child(e, 0), ast_[ast_.child(e, 0)].where, Code::OperandNotBool, {std::string(row.name)}))
+      return unknown();
+    Fact f = join(facts.drop_front());
+    if (f.kind == Kind::Unknown) return unknown();
+    f.stage = std::max(f.stage, facts[0].stage);
+    if (f.kind == Kind::Index) f.category = f.stage == Stage::Host ? Category::Scalar : Category::Dim;
+    if (f.kind == Kind::Data || f.kind == Kind::Bool) f.category = std::max(f.category, facts[0].category);
+    if (f.kind == Kind::Bool) f.tensor |= facts[0].tensor;
+    if (f.kind == Kind::Data)
+      for (uint32_t k = 1; k < 3; ++k) check_fit(source_, ast_, kinds_, ast_.child(e, k), f.nominal, sink_);
+    return f;
+  }
+
+  const Source &source_;
+  const Ast &ast_;
+  const Names &names_;
+  const Signature &signature_;
+  Sink &sink_;
+  Kinds kinds_;
+};
+
+} // namespace
+
+void check_fit(const Source &source, const Ast &ast, const Kinds &kinds, ExprId e, DType d, Sink &sink) {
+  const Fact &f = kinds[e];
+  if (f.kind != Kind::Index || !f.constant || !is_integer(d)) return;
+  if (*f.constant >= least(d) && *f.constant <= greatest(d)) return;
+  const std::string seen(source.slice(ast[e].where));
+  Diagnostic &diagnostic =
+      sink.report(Code::DoesNotFit, ast[e].where, {seen, spelling(d), decimal(least(d)), decimal(greatest(d))});
+  for (DType wide : {DType::I16, DType::I32, DType::I64})
+    if (bytes(wide) > bytes(d) && *f.constant >= least(wide) && *f.constant <= greatest(wide)) {
+      diagnostic.fixits = {
+          {ast[e].where, std::string(spelling(wide)) + "(" + seen + ")", "work in " + std::string(spelling(wide))}};
+      break;
+    }
+}
+
+Kinds find_kinds(const Source &source, const Ast &ast, const Names &names, const Signature &signature, Sink &sink) {
+  return Walker(source, ast, names, signature, sink).run();
+}
+
+} // namespace elsewise

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an expression is whatever it is used for: kind, promoted dtype, stage, literal value. It reports every wrong
+// operand, and leaves quotients and uses alone.
+#pragma once
+#include "compiler/check/typed.h"
+#include <llvm/ADT/ArrayRef.h>
+
+namespace elsewise {
+
+struct Fact {
+  Kind kind = Kind::Unknown;
+  DType dtype = DType::Index; // of the result: Data its nominal dtype, a weak float F32 until its use is known
+  Stage stage = Stage::Host;
+  Category category = Category::Scalar;
+  bool tensor = false;                   // a tensor has entered, or a cast that names a dtype
+  bool used = false;                     // some piece holds it
+  Kind joint = Kind::Unknown;            // the kind the operands are brought to
+  DType nominal = DType::Index;          // Data: what they are promoted to
+  std::optional<__int128> constant = {}; // an index made of literals alone
+};
+
+struct Kinds {
+  std::vector<Fact> of; // parallel to Ast::exprs
+  DType working = DType::F32;
+  bool complete = true; // no Unknown in any piece
+  const Fact &operator[](ExprId e) const { return of[e]; }
+};
+
+Kinds find_kinds(const Source &, const Ast &, const Names &, const Signature &, Sink &);
+
+/// What several values are together, as operands or as pieces: kind, dtype, category, tensor; joint and nominal
+/// likewise.
+Fact join(llvm::ArrayRef<Fact>);
+/// "a whole number", "f32 data": for messages.
+std::string describe(const Fact &);
+/// Least and greatest value of an integer dtype; Index has the limits of i64.
+__int128 least(DType);
+__int128 greatest(DType);
+std::string decimal(__int128);
+/// Reports an index literal that an integer dtype cannot hold.
+void check_fit(const Source &, const Ast &, const Kinds &, ExprId, DType, Sink &);
+/// The source of an expression with its parentheses, as an operand of `parent`.
+Span outer(const Source &, const Ast &, ExprId parent, uint32_t operand);
+
+} // namespace elsewise

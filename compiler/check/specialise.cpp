@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Types by use, from the pieces down: what a float is worked in, where an index quotient may stand, the result's dtype.
+// Kinds are found in kinds.cpp, proofs in coverage.cpp.
+#include "compiler/check/coverage.h"
+#include "compiler/check/kinds.h"
+#include "grammar/builtins.h"
+#include <set>
+
+namespace elsewise {
+namespace {
+
+/// Whether `/` between indexes may mean floor here: under + and - of a comparison of which both sides are indexes (or
+/// may turn out to be).
+enum class Place : uint8_t { No, Maybe, Yes };
+
+class Specialiser {
+public:
+  Specialiser(const Source &source, const Ast &ast, const Names &names, const Signature &signature, Sink &sink)
+      : source_(source), ast_(ast), names_(names), signature_(signature), sink_(sink) {}
+
+  Typed run() {
+    kinds_ = find_kinds(source_, ast_, names_, signature_, sink_);
+    typed_.working = kinds_.working;
+    for (auto &table : typed_.by_use) table.resize(ast_.exprs.size());
+    for (const SpecPiece &piece : ast_.pieces) {
+      if (piece.guard != no_expr) visit(piece.guard, Use::Value, Place::No);
+      if (piece.value != no_expr) visit(piece.value, Use::Value, Place::No);
+    }
+    check_coverage(source_, ast_, names_, kinds_, typed_, sink_);
+    find_result();
+    typed_.complete = kinds_.complete;
+    return std::move(typed_);
+  }
+
+private:
+  void visit(ExprId e, Use use, Place place) {
+    if (!seen_.insert({e, use, place}).second) return;
+    const Fact &f = kinds_[e];
+    const Expr &x = ast_[e];
+    ExprType &t = typed_.by_use[int(use)][e];
+    t.type = type(f, use);
+    t.operands = operands_use(e, use);
+    t.nominal = f.joint == Kind::WeakFloat ? weak(t.operands, f.stage) : f.nominal;
+    t.compute = compute(e, t.operands);
+    const bool index_quotient = x.kind == ExprKind::Binary && x.op == Operator::Div && f.kind == Kind::Index;
+    if (index_quotient) {
+      t.quotient = true;
+      if (place == Place::No || !may_be_quotient(e)) report_quotient(e);
+    }
+    for (uint32_t k = 0; k < x.count; ++k) visit(ast_.child(e, k), use_of(e, k, t.operands), place_of(e, place));
+  }
+
+  /// A float that no tensor has entered: a double in comparisons and on the host, else the working float.
+  DType weak(Use use, Stage stage) const {
+    return use == Use::Compare || stage == Stage::Host ? DType::F64 : kinds_.working;
+  }
+
+  Type type(const Fact &f, Use use) const {
+    Type t{f.kind, f.dtype, f.stage, f.category};
+    if (f.kind == Kind::WeakFloat) t.dtype = use == Use::Compare ? DType::F64 : kinds_.working;
+    return t;
+  }
+
+  bool compares(ExprId e) const { return ast_[e].kind == ExprKind::Binary && is_comparison(ast_[e].op); }
+
+  Use operands_use(ExprId e, Use use) const {
+    const Fact &f = kinds_[e];
+    if (compares(e)) return f.joint == Kind::Index || f.joint == Kind::WeakFloat ? tensor_free(e) : Use::Value;
+    return f.kind == Kind::Index || f.kind == Kind::WeakFloat || f.kind == Kind::Unknown ? use : Use::Value;
+  }
+
+  Use tensor_free(ExprId e) const {
+    for (uint32_t k = 0; k < 2; ++k)
+      if (kinds_[ast_.child(e, k)].kind == Kind::Data) return Use::Value;
+    return Use::Compare;
+  }
+
+  /// A condition inside an arithmetic expression is a value, whatever that expression is compared with.
+  Use use_of(ExprId e, uint32_t k, Use operands) const {
+    const bool selects = ast_[e].kind == ExprKind::Call && names_.of[e].binding == Binding::Builtin &&
+                         builtins()[names_.of[e].index].rule == Rule::Select;
+    return selects && k == 0 ? Use::Value : operands;
+  }
+
+  DType compute(ExprId e, Use operands) const {
+    const Fact &f = kinds_[e];
+    switch (f.joint) {
+    case Kind::Index:
+      return DType::Index;
+    case Kind::Bool:
+      return DType::Bool;
+    case Kind::Data:
+      return opmath(f.nominal);
+    case Kind::WeakFloat:
+      return weak(operands, f.stage);
+    case Kind::Unknown:
+      break;
+    }
+    return DType::Index;
+  }
+
+  Place place_of(ExprId e, Place place) const {
+    const Expr &x = ast_[e];
+    if (compares(e)) {
+      const Kind a = kinds_[ast_.child(e, 0)].kind, b = kinds_[ast_.child(e, 1)].kind;
+      if (a == Kind::Index && b == Kind::Index) return Place::Yes;
+      const bool may = (a == Kind::Index || a == Kind::Unknown) && (b == Kind::Index || b == Kind::Unknown);
+      return may ? Place::Maybe : Place::No;
+    }
+    const bool sum =
+        (x.kind == ExprKind::Binary || x.kind == ExprKind::Unary) &&
+        (x.op == Operator::Add || x.op == Operator::Sub || x.op == Operator::Neg || x.op == Operator::Plus);
+    return sum ? place : Place::No;
+  }
+
+  /// E / literal, E of positions, lengths and literals, and not of literals alone.
+  bool may_be_quotient(ExprId e) const {
+    const ExprId dividend = ast_.child(e, 0), divisor = ast_.child(e, 1);
+    return ast_[divisor].kind == ExprKind::Literal && !kinds_[dividend].constant && !holds_argument(dividend);
+  }
+
+  bool holds_argument(ExprId e) const {
+    if (ast_[e].kind == ExprKind::Name && names_.of[e].binding == Binding::Argument) return true;
+    for (uint32_t k = 0; k < ast_[e].count; ++k)
+      if (holds_argument(ast_.child(e, k))) return true;
+    return false;
+  }
+
+  void report_quotient(ExprId e) {
+    if (!reported_.insert(e).second) return;
+    const Expr &x = ast_[e];
+    std::string name;
+    for (const Builtin &row : builtins())
+      if (row.rule == Rule::CastFloat) name = row.name;
+    const Span left = outer(source_, ast_, e, 0);
+    const std::string dividend(source_.slice(ast_[ast_.child(e, 0)].where));
+    Diagnostic &d = sink_.report(Code::IndexDivision, x.at, {std::string(source_.slice(x.where))});
+    d.fixits = {{left, name + "(" + dividend + ")", "the true quotient"},
+                {x.at, spelling(Operator::FloorDiv), "the whole quotient"}};
+    d.note = "`/` between whole numbers means the whole quotient only in a comparison of positions, as in `i < n/4`";
+  }
+
+  void find_result() {
+    std::vector<Fact> values;
+    for (size_t p = 0; p < ast_.pieces.size(); ++p)
+      if (ast_.pieces[p].value != no_expr && typed_.reachable[p]) values.push_back(kinds_[ast_.pieces[p].value]);
+    if (values.empty()) return;
+    const Fact all = join(values);
+    if (all.kind == Kind::Unknown) return;
+    typed_.promoted = all.kind == Kind::Index ? DType::I64 : all.kind == Kind::WeakFloat ? kinds_.working : all.dtype;
+    typed_.result = signature_.out.value_or(typed_.promoted);
+    if (sink_.failed()) return;
+    for (size_t p = 0; p < ast_.pieces.size(); ++p)
+      if (typed_.reachable[p]) check_fit(source_, ast_, kinds_, ast_.pieces[p].value, typed_.promoted, sink_);
+    if (!can_cast(typed_.promoted, typed_.result)) report_store();
+  }
+
+  void report_store() {
+    const std::string to = spelling(typed_.result);
+    for (size_t p = 0; p < ast_.pieces.size(); ++p) {
+      const ExprId value = ast_.pieces[p].value;
+      const Fact &f = kinds_[value];
+      const DType d = f.kind == Kind::WeakFloat ? kinds_.working : f.dtype;
+      if (!typed_.reachable[p] || can_cast(d, typed_.result)) continue;
+      const Span where = ast_[value].where;
+      sink_.report(Code::CannotStore, where, {spelling(typed_.promoted), to}).fixits = {
+          {where, to + "(" + std::string(source_.slice(where)) + ")", "convert it"}};
+      return;
+    }
+  }
+
+  const Source &source_;
+  const Ast &ast_;
+  const Names &names_;
+  const Signature &signature_;
+  Sink &sink_;
+  Kinds kinds_;
+  Typed typed_;
+  std::set<std::tuple<ExprId, Use, Place>> seen_;
+  std::set<ExprId> reported_;
+};
+
+} // namespace
+
+Typed specialise(const Source &source, const Ast &ast, const Names &names, const Signature &signature, Sink &sink) {
+  return Specialiser(source, ast, names, signature, sink).run();
+}
+
+} // namespace elsewise

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Builds and runs shim programs. It knows the compiler's command line and the launch loop, and no language rule.
+#include "tests/shim/shim.h"
+#include "compiler/emit/cuda_types.h"
+#include <cstdlib>
+#include <dlfcn.h>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <unistd.h>
+
+namespace elsewise::test {
+
+std::string shim_program(const std::vector<std::string> &cuda_texts) {
+  std::string program = "#include \"device.h\"\n";
+  std::string table;
+  for (size_t k = 0; k < cuda_texts.size(); ++k) {
+    // A namespace a kernel: helpers of the same name may differ. C linkage would make all kernels one.
+    std::string text = cuda::replace(cuda::for_host(cuda_texts[k]), "extern \"C\" __global__", "__global__");
+    const std::string space = "kernel" + std::to_string(k);
+    program += "\nnamespace " + space + " {\n" + text + "} // namespace " + space + "\n#undef inf\n#undef nan\n";
+    table += "    [](const void *const *slots) { call_with(" + space + "::elsewise, slots); },\n";
+  }
+  program += "\nstatic void (*const kernels[])(const void *const *) = {\n" + table + "};\n";
+  program += "extern \"C\" const unsigned long shim_kernel_count = " + std::to_string(cuda_texts.size()) + ";\n";
+  program +=
+      R"(extern "C" void shim_launch(int kernel, unsigned grid, unsigned block_x, unsigned block_y, const void *const *slots) {
+  blockDim = {block_x, block_y, 1};
+  for (unsigned b = 0; b < grid; ++b)
+    for (unsigned y = 0; y < block_y; ++y)
+      for (unsigned x = 0; x < block_x; ++x) {
+        blockIdx = {b, 0, 0}, threadIdx = {x, y, 0};
+        kernels[kernel](slots);
+      }
+}
+)";
+  return program;
+}
+
+// Where device.h lies: beside this file, or where the build says.
+static std::string shim_folder() { return std::filesystem::path(__FILE__).parent_path().string(); }
+
+std::unique_ptr<ShimBatch> ShimBatch::build(const std::vector<std::string> &cuda_texts, std::string &error,
+                                            const std::string &flags) {
+  namespace fs = std::filesystem;
+  std::string pattern = (fs::temp_directory_path() / "elsewise-shim-XXXXXX").string();
+  if (!mkdtemp(pattern.data())) {
+    error = "no temporary folder for the shim's program";
+    return nullptr;
+  }
+  const fs::path folder = pattern, source = folder / "kernels.cpp", library = folder / "kernels.so",
+                 log = folder / "log";
+  std::ofstream(source) << shim_program(cuda_texts);
+  const char *compiler = std::getenv("CXX");
+  const std::string command =
+      std::string(compiler && *compiler ? compiler : "g++") +
+      " -std=c++20 -O1 -w -shared -fPIC -ffp-contract=off -fsanitize=alignment,bounds -fno-sanitize-recover=all " +
+      flags + " -I'" + shim_folder() + "' -o '" + library.string() + "' '" + source.string() + "' > '" + log.string() +
+      "' 2>&1";
+  if (std::system(command.c_str()) != 0) {
+    std::stringstream text;
+    text << std::ifstream(log).rdbuf();
+    error = text.str() + "\nin " + source.string(); // which stays, to be looked at
+    return nullptr;
+  }
+  std::unique_ptr<ShimBatch> batch(new ShimBatch);
+  batch->library_ = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!batch->library_) {
+    const char *why = dlerror();
+    error = why ? why : "dlopen failed";
+    return nullptr;
+  }
+  batch->size_ = *static_cast<const unsigned long *>(dlsym(batch->library_, "shim_kernel_count"));
+  batch->launch_ = reinterpret_cast<decltype(batch->launch_)>(dlsym(batch->library_, "shim_launch"));
+  std::error_code ignored;
+  fs::remove_all(folder, ignored);
+  return batch;
+}
+
+ShimBatch::~ShimBatch() {
+  if (library_) dlclose(library_);
+}
+
+void ShimBatch::launch(size_t kernel, const Geometry &g, const void *const *slots) const {
+  launch_(int(kernel), g.grid, g.block_x, g.block_y, slots);
+}
+
+std::vector<const void *> CudaCall::pointers() const {
+  std::vector<const void *> p;
+  for (size_t s = 0; s < infos.size(); ++s)
+    p.push_back(infos[s].kind == SlotKind::Live ? static_cast<const void *>(&live) : &slots[s]);
+  return p;
+}
+
+CudaCall cuda_call(const Kernel &k, const std::function<Slot(const SlotInfo &)> &value) {
+  CudaCall call;
+  call.infos = slots(k, Backend::Cuda);
+  std::vector<int64_t> out_strides;
+  int64_t rows = 1, extent = 0;
+  uintptr_t out = 0;
+  for (const SlotInfo &s : call.infos) {
+    const bool own = s.kind == SlotKind::Shift || s.kind == SlotKind::Blocks || s.kind == SlotKind::Live;
+    const Slot v = own ? Slot{} : value(s);
+    call.slots.push_back(v);
+    if (s.kind == SlotKind::OutStride) out_strides.push_back(v.integer);
+    if (s.kind == SlotKind::Rows) rows = v.integer;
+    if (s.kind == SlotKind::Extent) extent = v.integer;
+    if (s.kind == SlotKind::Out && s.index == 0) out = reinterpret_cast<uintptr_t>(v.pointer);
+  }
+  call.geometry = geometry(k, k.form, rows, extent, out, out_strides);
+  for (size_t s = 0; s < call.infos.size(); ++s) {
+    if (call.infos[s].kind == SlotKind::Shift) call.slots[s].integer = call.geometry.shift;
+    if (call.infos[s].kind == SlotKind::Blocks) call.slots[s].integer = call.geometry.blocks;
+    if (call.infos[s].kind != SlotKind::Live) continue;
+    std::vector<BoxBounds> boxes;
+    auto bound = [&](NodeId n, int64_t open) {
+      return n == no_node ? open : call.slots[bound_slot(k, call.infos, n)].integer;
+    };
+    for (const Piece &piece : k.pieces)
+      for (const auto &box : piece.boxes)
+        boxes.push_back(box.empty() ? BoxBounds{0, extent} : BoxBounds{bound(box[0].lo, 0), bound(box[0].hi, extent)});
+    call.live = live_ranges(k, boxes, extent, call.geometry.shift, call.geometry.grid);
+  }
+  return call;
+}
+
+} // namespace elsewise::test

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Emitted CUDA C on the CPU: many kernels in one C++ program, compiled, loaded, and run block by block with the
+// launcher's own geometry. It checks no result.
+#pragma once
+#include "compiler/ir/abi.h"
+#include "runtime/cuda/geometry.h"
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace elsewise::test {
+
+/// One C++ program of all the kernels, with a table of them. Compile with -I for tests/shim.
+std::string shim_program(const std::vector<std::string> &cuda_texts);
+
+class ShimBatch {
+public:
+  /// Compiles and loads; null and `error` (compiler's output and the program's path) on failure. `flags` go to the
+  /// compiler after the standing ones.
+  static std::unique_ptr<ShimBatch> build(const std::vector<std::string> &cuda_texts, std::string &error,
+                                          const std::string &flags = "");
+  ~ShimBatch();
+  size_t size() const { return size_; }
+  /// Runs every thread of every block in turn, with pointers to slots in the order of slots(kernel, Backend::Cuda).
+  void launch(size_t kernel, const Geometry &, const void *const *slots) const;
+
+private:
+  ShimBatch() = default;
+  void *library_ = nullptr;
+  size_t size_ = 0;
+  void (*launch_)(int, unsigned, unsigned, unsigned, const void *const *) = nullptr;
+};
+
+/// What a launch takes: slots of eight bytes, the live ranges where the kernel has them, and the geometry, all filled
+/// as the launcher does.
+struct CudaCall {
+  std::vector<SlotInfo> infos;
+  Geometry geometry;
+  std::vector<Slot> slots;
+  LiveRanges live{};
+  std::vector<const void *> pointers() const; // to the slots, or to `live`
+};
+/// `value` gives the slot of everything but Shift, Blocks and Live; those come from the launcher's geometry.
+CudaCall cuda_call(const Kernel &, const std::function<Slot(const SlotInfo &)> &value);
+
+} // namespace elsewise::test

@@ -5,13 +5,23 @@
 #include <llvm/ADT/StringExtras.h>
 
 namespace elsewise {
+namespace {
+
+/// Whether two neighbouring letters changed places: one slip of the fingers, two for the edit distance.
+bool swapped(llvm::StringRef a, llvm::StringRef b) {
+  if (a.size() != b.size()) return false;
+  size_t k = 0;
+  while (k < a.size() && a[k] == b[k]) ++k;
+  return k + 1 < a.size() && a[k] == b[k + 1] && a[k + 1] == b[k] && a.substr(k + 2) == b.substr(k + 2);
+}
+
+} // namespace
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string> &known) {
   const llvm::StringRef seen(word.data(), word.size());
   for (const std::string &k : known)
     if (seen.equals_insensitive(k)) return k;
-  // A third of the letters may differ; two of them if a word of four has letters swapped. One letter is near to every
-  // other one, so it is near to none.
+  // A third of the letters may differ. One letter is near to every other one, so it is near to none.
   const unsigned most = word.size() < 2 ? 0 : std::max<unsigned>(1, unsigned(word.size() + 1) / 3);
   unsigned best = most + 1;
   std::string nearest;
@@ -19,7 +29,9 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string> &
   for (const std::string &k : known) {
     if (word.size() > 64 || k.size() < 2) continue;
     if (word.size() < 4 && lower[0] != llvm::toLower(k[0])) continue; // sin is not min
-    const unsigned distance = llvm::StringRef(lower).edit_distance(llvm::StringRef(k).lower(), true, best);
+    const std::string candidate = llvm::StringRef(k).lower();
+    const unsigned distance =
+        swapped(lower, candidate) ? 1 : llvm::StringRef(lower).edit_distance(candidate, true, best);
     if (distance < best) best = distance, nearest = k;
   }
   return nearest;

@@ -209,7 +209,7 @@ private:
       return push({TokenKind::Error}, end);
     }
     at_ = uint32_t(source_.slice(whole).rfind('.')) + whole.begin + 1;
-    d.fixits = {{{whole.begin, at_}, "", "functions have no prefix"}};
+    d.fixits = {{{whole.begin, at_}, "", "drop the prefix"}};
   }
 
   void foreign() {
@@ -246,6 +246,11 @@ private:
 
   void stray(uint32_t end) {
     const utf8::Character c = utf8::next(text_, at_);
+    if (c.code == '"' || c.code == '\'') { // with all that it quotes, if it is closed on this line
+      const char ends[] = {text_[at_], '\n'};
+      const size_t close = text_.find_first_of(std::string_view(ends, 2), end);
+      if (close != text_.npos && text_[close] != '\n') end = uint32_t(close) + 1;
+    }
     const bool visible = utf8::printable(c) == c.code && utf8::width(c.code) > 0;
     Diagnostic &d = sink_.report(Code::StrayCharacter, {at_, end},
                                  {visible ? std::string(source_.slice({at_, end})) : code_point(c.code)});

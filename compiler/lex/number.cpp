@@ -2,9 +2,8 @@
 // One number literal: `1`, `1_000`, `0x1f`, `0.5`, `.5`, `1.`, `1e-3`. What C and others would also read (suffixes,
 // octal) gets an answer and no value.
 #include "compiler/lex/number.h"
-#include <llvm/ADT/APFloat.h>
+#include <charconv>
 #include <llvm/ADT/StringExtras.h>
-#include <llvm/Support/Error.h>
 
 namespace elsewise {
 namespace {
@@ -41,6 +40,22 @@ struct Scanner {
 };
 
 bool is_suffix(std::string_view letters) { return letters.find_first_not_of("fFlLuU") == std::string_view::npos; }
+
+/// Whether a number that no double comes near to is too large, and not too small: the sign of its leading digit's
+/// exponent.
+bool is_large(std::string_view digits) {
+  const size_t e = std::min(digits.find('e'), digits.size());
+  const size_t point = std::min(digits.find('.'), e);
+  const size_t leading = digits.find_first_of("123456789");
+  int64_t exponent = 0;
+  if (e != digits.size()) {
+    const bool negative = digits[e + 1] == '-';
+    for (size_t k = e + 1; k < digits.size() && exponent < 1'000'000'000; ++k)
+      if (isDigit(digits[k])) exponent = exponent * 10 + (digits[k] - '0');
+    if (negative) exponent = -exponent;
+  }
+  return int64_t(point) - int64_t(leading) + exponent > 0;
+}
 
 } // namespace
 
@@ -81,15 +96,15 @@ Number scan_number(const Source &source, uint32_t begin, Sink &sink) {
   } else if (s.stray_underscore) {
     s.malformed("`_` stands between two digits");
   } else if (real) {
-    llvm::APFloat value(llvm::APFloat::IEEEdouble());
-    auto status = value.convertFromString(s.digits, llvm::APFloat::rmNearestTiesToEven);
-    if (!status) {
-      llvm::consumeError(status.takeError());
+    if (s.digits.find_first_of("0123456789") == std::string::npos) {
       s.malformed("it has no digits");
       return number;
     }
-    number.valid = !(*status & llvm::APFloat::opOverflow);
-    number.literal = {LiteralKind::Float, 0, value.convertToDouble()};
+    const char *text = s.digits.data(), *end = text + s.digits.size();
+    double value = 0;
+    const bool in_range = std::from_chars(text, end, value).ec == std::errc(); // rounds correctly, in any locale
+    number.valid = in_range || !is_large(s.digits);
+    number.literal = {LiteralKind::Float, 0, value};
     if (!number.valid)
       sink.report(Code::FloatTooLarge, {begin, s.at}, {std::string(source.slice({begin, s.at}))}).fixits = {
           {{begin, s.at}, "inf", "write infinity"}};

@@ -236,7 +236,7 @@ ExprId Parser::parenthesised() {
     return error(both);
   }
   const ExprId e = nested_whole();
-  if (!close(open)) return give_up(join(open.where, outer_[e]));
+  if (!close(open, false)) return give_up(join(open.where, outer_[e]));
   ast_.exprs[e].parenthesised = true;
   outer_[e] = join(open.where, behind().where);
   return e;
@@ -262,7 +262,7 @@ ExprId Parser::call(const Token &name_token) {
     more = !lost_ && is(TokenKind::Comma);
     if (more) take();
   }
-  if (lost_ || !close(open)) return give_up(join(name_token.where, behind().where));
+  if (lost_ || !close(open, true)) return give_up(join(name_token.where, behind().where));
   const Span where = join(name_token.where, behind().where);
   if (wrong) return error(where);
   return add({.kind = ExprKind::Call, .where = where, .at = name_token.where, .payload = payload}, arguments, where);
@@ -288,7 +288,7 @@ ExprId Parser::c_conditional(ExprId condition) {
   if (lost_) return error(outer_[condition]);
   const std::string call = b == no_expr ? "" : select_call(text(condition), text(a), text(b));
   const Span where = join(outer_[condition], outer_[b == no_expr ? a : b]);
-  if (conditionals_ == 0) {
+  if (conditionals_ == 0 || b == no_expr) {
     Diagnostic &d = sink_.report(Code::TernaryOperator, mark.where, {"c ? a : b", select_call("c", "a", "b")});
     if (b != no_expr) d.fixits = {{where, call, "choose by a function"}};
   }
@@ -351,7 +351,7 @@ ExprId Parser::missing_operand() {
 }
 
 /// Takes the parenthesis that closes `open`, or reports why there is none.
-bool Parser::close(const Token &open) {
+bool Parser::close(const Token &open, bool in_call) {
   if (lost_) return false;
   const Token &t = here();
   if (t.kind == TokenKind::RightParen) {
@@ -368,20 +368,21 @@ bool Parser::close(const Token &open) {
     Diagnostic &d = sink_.report(Code::UnclosedBracket, open.where, {text(open.where)});
     if (behind().kind != TokenKind::Comma) d.fixits = {{{end, end}, ")", "close it"}};
   } else {
-    missing_operator(t);
+    missing_operator(t, in_call);
   }
   return false;
 }
 
 /// Two operands side by side, the second one at `t`.
-void Parser::missing_operator(const Token &t) {
+void Parser::missing_operator(const Token &t, bool in_call) {
   const Token &last = behind();
-  if (t.kind == TokenKind::Name || t.kind == TokenKind::Literal || t.kind == TokenKind::LeftParen) {
-    sink_.report(Code::MissingOperator, t.where, {text(last.where), text(t.where)}).fixits = {
-        {{last.where.end, t.where.begin}, "*", "multiply"}};
-    return;
-  }
-  sink_.report(Code::UnexpectedToken, t.where, {text(t.where)});
+  if (last.kind == TokenKind::Error) return; // it was reported, and what it was is anyone's guess
+  const bool begins = t.kind == TokenKind::Name || t.kind == TokenKind::Literal || t.kind == TokenKind::LeftParen;
+  Diagnostic &d = begins ? sink_.report(Code::MissingOperator, t.where, {text(last.where), text(t.where)})
+                         : sink_.report(Code::UnexpectedToken, t.where, {text(t.where)});
+  const Span between{last.where.end, t.where.begin};
+  if (begins && in_call) d.fixits = {{between, ", ", "separate arguments"}};
+  if (begins) d.fixits.push_back({between, "*", "multiply"});
 }
 
 /// Goes from `[` behind the bracket that closes it; false if none does.

@@ -170,7 +170,7 @@ void Parser::behind_value() {
     sink_.report(Code::SecondColon, t.where).note = "pieces are separated by `;` or a new line";
     return;
   default:
-    missing_operator(t);
+    missing_operator(t, false);
   }
 }
 

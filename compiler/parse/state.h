@@ -45,11 +45,11 @@ private:
   ExprId nested_whole();
   ExprId missing_operand();
   std::optional<Operator> comparison_here(Span &at);
-  bool close(const Token &open);
+  bool close(const Token &open, bool in_call);
   bool skip_brackets();
   bool call_behind() const;
   bool is_condition(ExprId) const;
-  void missing_operator(const Token &);
+  void missing_operator(const Token &, bool in_call);
   void check_bits(ExprId);
 
   // Nodes

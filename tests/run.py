@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("ELSEWISE_BUILD_DIR", "build/dev"))
 BUILD = BUILD if BUILD.is_absolute() else ROOT / BUILD
 CI = os.environ.get("CI", "").lower() in ("1", "true")
-FUZZ_SECONDS = int(os.environ.get("ELSEWISE_FUZZ_SECONDS", "60"))
+FUZZ = os.environ.get("ELSEWISE_FUZZ", "").split()  # its options, such as --programs=100000
 TIMEOUT = 20 * 60
 
 
@@ -40,10 +40,12 @@ class Count:
     notes: list[str] = field(default_factory=list)
 
 
-def run(command: list[str | Path]) -> int:
+def run(command: list[str | Path], env: dict[str, str] | None = None) -> int:
     """Runs a suite's command with its output shown; a suite that hangs fails."""
     try:
-        return subprocess.run(command, cwd=ROOT, timeout=TIMEOUT, stdin=subprocess.DEVNULL, check=False).returncode
+        return subprocess.run(
+            command, cwd=ROOT, timeout=TIMEOUT, stdin=subprocess.DEVNULL, env=env, check=False
+        ).returncode
     except subprocess.TimeoutExpired:
         print(f"stopped after {TIMEOUT} s: {command[0]}", flush=True)
         return 124
@@ -100,10 +102,16 @@ def nvrtc_folders() -> list[Path]:
     return sorted({f.parent for root in roots for f in root.glob("*/lib/libnvrtc.so*")})
 
 
+def with_nvrtc() -> dict[str, str]:
+    """The environment in which programs that are not Python find pip's NVRTC."""
+    folders = [*map(str, nvrtc_folders()), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
+    return {**os.environ, "LD_LIBRARY_PATH": os.pathsep.join(folders)}
+
+
 def unit() -> Count:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "unit.json"
-        code = run([BUILD / "tests/ew_tests", "--gtest_brief=1", f"--gtest_output=json:{report}"])
+        code = run([BUILD / "tests/ew_tests", "--gtest_brief=1", f"--gtest_output=json:{report}"], with_nvrtc())
         result = json.loads(report.read_text()) if report.exists() else {}
     cases = [case for suite in result.get("testsuites", []) for case in suite["testsuite"]]
     failed = sum("failures" in case for case in cases)
@@ -144,16 +152,16 @@ def pytest(folder: str, *options: str) -> Count:
 
 def fuzz() -> Count:
     """A slice of the differential fuzzer; it ends with its own `N passed, N failed` line."""
-    command = [str(BUILD / "tests/ew_tests"), "fuzz", f"--seconds={FUZZ_SECONDS}"]
+    command = [str(BUILD / "tests/ew_tests"), "fuzz", *FUZZ]
     try:
         done = subprocess.run(
-            command, cwd=ROOT, timeout=TIMEOUT, capture_output=True, text=True, errors="replace", check=False
+            command, cwd=ROOT, timeout=TIMEOUT, stdout=subprocess.PIPE, text=True, env=with_nvrtc(), check=False
         )
     except subprocess.TimeoutExpired:
         return Count(failed=1, notes=[f"stopped after {TIMEOUT} s"])
-    print(done.stdout, done.stderr, sep="", end="", flush=True)
-    lines = re.findall(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", done.stdout, re.MULTILINE)
-    passed, failed, skipped = (int(n or 0) for n in lines[-1]) if lines else (0, 0, 0)
+    last = re.search(r"^(\d+) passed, (\d+) failed, (\d+) skipped\n\Z", done.stdout, re.MULTILINE)
+    print(done.stdout[: last.start() if last else None], end="", flush=True)  # the one such line is this script's
+    passed, failed, skipped = (int(n) for n in last.groups()) if last else (0, 0, 0)
     return believe(Count(passed, failed, skipped), done.returncode)
 
 

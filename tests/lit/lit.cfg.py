@@ -28,11 +28,9 @@ config.test_exec_root = str(build / "tests/lit")
 for name in ("ELSEWISE_CACHE_DIR", "CUDA_HOME", "HOME"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
-folders = runner.nvrtc_folders()
-if folders:
+config.environment["LD_LIBRARY_PATH"] = runner.with_nvrtc()["LD_LIBRARY_PATH"]
+if runner.nvrtc_folders():
     config.available_features.add("nvrtc")
-    paths = [*map(str, folders), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
-    config.environment["LD_LIBRARY_PATH"] = os.pathsep.join(paths)
 if runner.gpu() is None:
     config.available_features.add("gpu")
 

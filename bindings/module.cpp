@@ -127,8 +127,12 @@ PYBIND11_MODULE(_elsewise, m) {
     package = {slow_call.release().ptr(), fault.release().ptr(), allocate_numpy.release().ptr()};
   });
   m.def("register_torch", register_torch);
-  m.def("register_numpy",
-        [](py::object array) { numpy.array = reinterpret_cast<PyTypeObject *>(array.release().ptr()); });
+  m.def("register_numpy", [](py::object array, py::object empty, const py::dict &dtypes) {
+    numpy.array = reinterpret_cast<PyTypeObject *>(array.release().ptr());
+    numpy.empty = empty.release().ptr();
+    for (int k = 0; k < dtype_count; ++k)
+      if (dtypes.contains(info(DType(k)).spelling)) numpy.dtypes[k] = keep(dtypes, info(DType(k)).spelling);
+  });
 
   m.def("compile", [](const std::string &text, const std::string &file) {
     auto result = api::compile(text, file);

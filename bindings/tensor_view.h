@@ -3,6 +3,7 @@
 // exchange API, NumPy arrays through the buffer protocol, scalars. Whatever is not plainly right here is left to the
 // slow path (elsewise/_call.py), which has the messages.
 #pragma once
+#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "runtime/elsewise.h"

@@ -20,6 +20,9 @@ from ._pointer import Pointer, ptr
 
 __version__: str = _elsewise.version()
 
+for _public in (CacheInfo, Check, Diagnostic, FixIt, Pointer, SpecError, SpecWarning, kernel, ptr):
+    _public.__module__ = "elsewise"  # as people see them in tracebacks
+
 __all__ = [
     "CacheInfo",
     "Check",

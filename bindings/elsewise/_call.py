@@ -212,7 +212,7 @@ def _ordinal(device: Any, torch: Any) -> int | None:
     if kind == "cuda" and (index == "" or index.isdigit()):
         if index:
             return int(index)
-        return int(torch.cuda.current_device()) if torch is not None else 0
+        return int(torch.cuda.current_device()) if torch is not None and torch.cuda.is_available() else 0
     raise ValueError(f"`device` is 'cpu', 'cuda' or 'cuda:<number>', not {device!r}")
 
 

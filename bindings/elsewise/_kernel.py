@@ -17,7 +17,11 @@ from ._elsewise import Kernel
 from ._pointer import Pointer, lengths, ptr
 
 _elsewise.register_package(_call.call, _errors.fault, _numpy.allocate)
-_elsewise.register_numpy(np.ndarray)
+_elsewise.register_numpy(
+    np.ndarray,
+    np.empty,
+    {spelling: np.dtype(name) for spelling, name in _dtypes.TORCH_NAMES.items() if spelling != "bf16"},
+)
 
 
 def kernel(spec: str) -> Kernel:
@@ -75,7 +79,7 @@ def _kind(name: str, kind: Any) -> str:
         base, bracket, rank = kind.partition("[")
         if _dtypes.find(base) is not None and (not bracket or (rank.endswith("]") and rank[:-1].isdigit())):
             return _dtypes.spelling(base) + bracket + rank
-        raise ValueError(f"`{name}`: no such kind: {kind!r}; there are int float bool {' '.join(_dtypes.TORCH_NAMES)}")
+        raise ValueError(f"`{name}`: no such kind: {kind!r}; there are int float {' '.join(_dtypes.TORCH_NAMES)}")
     found = _dtypes.spelling(kind)
     return "bool[1]" if found == "bool" else found
 

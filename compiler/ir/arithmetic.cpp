@@ -221,9 +221,8 @@ Constant convert(const Constant &v, DType from, DType to) {
   return r;
 }
 
-Trouble apply(const Kernel &k, const Inst &i, std::span<const Constant> v, Constant &out) {
+Trouble apply(const Inst &i, DType from, std::span<const Constant> v, Constant &out) {
   out = {};
-  const DType from = v.empty() ? i.type : k[operands(k, i)[0]].type; // of the first operand
   switch (i.op) {
   case Op::Unary:
     if (is_float(i.type)) out.real = -v[0].real;

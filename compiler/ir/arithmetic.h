@@ -20,8 +20,9 @@ __int128 wrap(DType, __int128 v);
 /// True if `v` is a value of the integer type; Index: of 64 bits.
 bool fits(DType, __int128 v);
 
-/// A node that is not a leaf, from its operands' values in order (all of them: this knows no laziness).
-Trouble apply(const Kernel &, const Inst &, std::span<const Constant> operands, Constant &out);
+/// A node that is not a leaf, from its operands' values in order (all of them: this knows no laziness); `from` is the
+/// first operand's type.
+Trouble apply(const Inst &, DType from, std::span<const Constant> operands, Constant &out);
 
 __int128 floor_divide(__int128 a, __int128 b); // b != 0, and not the least integer by -1
 

@@ -7,4 +7,4 @@
 namespace elsewise {
 /// `typed.complete` must hold.
 Kernel lower(const Source &, const Ast &, const Names &, const Signature &, const Typed &);
-}
+} // namespace elsewise

@@ -59,7 +59,7 @@ NodeId folded(Kernel &k, Builder &b, NodeId made) {
   }
   if (values.empty() || !constant) return i.op == Op::Binary ? identity(k, b, made) : made;
   Constant value;
-  if (apply(k, i, values, value) != Trouble::None) return made;
+  if (apply(i, k[operands(k, made)[0]].type, values, value) != Trouble::None) return made;
   if (i.type == DType::Index && !fits(DType::I64, value.integer)) return made;
   return b.constant(i.type, value);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's evaluator: uniform nodes once a call, exactly (integers in 128 bits, floats as doubles). It never touches element data.
+// The host's evaluator: uniform nodes once a call, exactly (integers in 128 bits, floats as doubles). It never touches
+// element data.
 #pragma once
+#include "compiler/ir/abi.h"
 #include "compiler/ir/ir.h"
 #include <span>
 
@@ -14,20 +16,40 @@ union HostValue {
 struct HostFault {
   enum What : uint8_t { None, Overflow, ZeroDivision, NotANumber } what = None;
   NodeId node = no_node;
-  Span where;
-  std::string message;
+  Span where;          // of the spec's text; empty: the node stands nowhere in it
+  std::string message; // without the source, which only the caller has
 };
 
-/// Values of Kernel::host in `values` (indexed by NodeId; sized by the caller to insts.size()). An overflow of 128 bits or a zero divisor poisons a node;
-/// a poisoned node is a fault only if a check, a bound or a uniform of a piece that has positions needs it.
+/// Values of Kernel::host in `values` (indexed by NodeId; sized by the caller to insts.size()). An overflow of 128 bits
+/// or a zero divisor poisons a node
+/// (`poisoned` then holds the HostFault::What, else 0); a poisoned node is a fault only if a check, a bound or a
+/// uniform of a piece that has positions needs it: see faults.h. `where`, `and`, `or` look only at what they need.
 class HostProgram {
 public:
   explicit HostProgram(const Kernel &);
   /// params: by argument (Param nodes only). count: the domain's number of elements.
-  void run(std::span<const HostValue> params, int64_t count, std::vector<HostValue> &values, std::vector<uint8_t> &poisoned) const;
+  void run(std::span<const HostValue> params, int64_t count, std::vector<HostValue> &values,
+           std::vector<uint8_t> &poisoned) const;
 
 private:
+  struct Node {
+    NodeId id;
+    DType from; // the first operand's type
+    uint8_t count;
+    NodeId operands[3];
+  };
   const Kernel &kernel_;
+  std::vector<Node> nodes_; // parallel to Kernel::host
 };
+
+/// A value of a node as arithmetic.h has it, and back.
+Constant constant_of(DType, HostValue);
+HostValue host_value(DType, const Constant &);
+
+/// A bound as its slot holds it: within [0, n].
+int64_t clamp_bound(HostValue, int64_t n);
+/// A uniform as its slot holds it: F32 in `single`, F64 in `real`, Bool in `byte`, integers extended to 64 bits in
+/// `integer`.
+Slot uniform_slot(DType, HostValue);
 
 } // namespace elsewise

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// i < U is i < ceil(U), i <= U is i <= floor(U), and so on, with a cast to Index that saturates. It rounds no integer
+// to a double.
+#include "compiler/lower/exact.h"
+#include "compiler/ir/rows.h"
+
+namespace elsewise {
+
+CompareOp mirrored(CompareOp op) {
+  constexpr CompareOp to[] = {CompareOp::Gt, CompareOp::Ge, CompareOp::Lt, CompareOp::Le, CompareOp::Eq, CompareOp::Ne};
+  return to[int(op)];
+}
+
+NodeId compare_exactly(const Kernel &k, Builder &b, CompareOp op, NodeId index, NodeId real) {
+  constexpr __int128 exact = (__int128)1 << 53;
+  if (k[index].op == Op::Const) // a literal that a double holds: compare as doubles
+    if (const __int128 v = k.constants[k[index].a].integer; v >= -exact && v <= exact)
+      return b.compare(op, b.real(DType::F64, double(v)), real);
+
+  auto whole = [&](uint8_t row) { return b.call(row, DType::F64, {real}); };
+  auto limit = [&](uint8_t row) { return b.cast(whole(row), DType::Index); };
+  auto number = [&](NodeId comparison) {
+    return b.logic(LogicOp::And, b.compare(CompareOp::Eq, real, real), comparison);
+  };
+  switch (op) {
+  case CompareOp::Lt:
+  case CompareOp::Ge:
+    return number(b.compare(op, index, limit(ceil_row())));
+  case CompareOp::Le:
+  case CompareOp::Gt:
+    return number(b.compare(op, index, limit(floor_row())));
+  case CompareOp::Eq:
+  case CompareOp::Ne: {
+    const NodeId fraction = b.compare(op, real, whole(floor_row())); // a NaN differs from itself
+    return b.logic(op == CompareOp::Eq ? LogicOp::And : LogicOp::Or, fraction,
+                   b.compare(op, index, limit(floor_row())));
+  }
+  }
+  return no_node;
+}
+
+} // namespace elsewise

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Comparison of an exact integer with a double, made of integer comparisons, so that it is right at every size and a
+// float bound becomes a range.
+#pragma once
+#include "compiler/ir/ir.h"
+
+namespace elsewise {
+
+/// `index op real`, where `index` is an Index node and `real` an F64 node. A NaN compares as IEEE says.
+NodeId compare_exactly(const Kernel &, Builder &, CompareOp op, NodeId index, NodeId real);
+/// The operator with its operands exchanged: `a < b` is `b > a`.
+CompareOp mirrored(CompareOp);
+
+} // namespace elsewise

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Composite builtins as primitives: a row's body, which is DSL text, with operands for its parameters. A builtin is
+// known by its row, never by its name.
+#pragma once
+#include "compiler/ir/ir.h"
+#include "compiler/parse/ast.h"
+#include "grammar/builtins.h"
+
+namespace elsewise {
+
+/// The row's value, worked in `type`, which every operand already has. A primitive of any number of operands folds from
+/// the left, two at a time.
+NodeId expand_call(Kernel &, Builder &, uint32_t row, DType type, const std::vector<NodeId> &operands);
+
+/// The node's operation for an operator of arithmetic on `type`; comparisons and `and or not` included.
+NodeId operate(Builder &, Operator, DType type, NodeId a, NodeId b);
+
+} // namespace elsewise

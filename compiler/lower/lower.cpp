@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks syntax and types together and writes down what typing decided. It promotes nothing, proves nothing and drops
+// only pieces proved unreachable.
+#include "compiler/lower/lower.h"
+#include "compiler/ir/arithmetic.h"
+#include "compiler/lower/exact.h"
+#include "compiler/lower/expand.h"
+#include <map>
+
+namespace elsewise {
+namespace {
+
+/// The source on one line: comments dropped, blanks joined.
+std::string one_line(std::string_view text) {
+  std::string line;
+  bool blank = false, comment = false;
+  for (const char c : text) {
+    if (c == '#') comment = true;
+    if (c == '\n') comment = false;
+    if (comment) continue;
+    if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
+      blank = true;
+      continue;
+    }
+    if (blank && !line.empty()) line += ' ';
+    blank = false;
+    line += c;
+  }
+  return line;
+}
+
+class Lowering {
+public:
+  Lowering(const Source &source, const Ast &ast, const Names &names, const Signature &signature, const Typed &typed)
+      : source(source), ast(ast), names(names), signature(signature), typed(typed), b(k) {}
+
+  Kernel run() {
+    for (size_t a = 0; a < names.arguments.size(); ++a) k.arguments.push_back({names.arguments[a], signature.args[a]});
+    k.outputs = {typed.result};
+    k.source = one_line(source.text());
+    for (const Assumption &a : typed.assumed) // that it is a number, the signature says
+      if (a.what == Assumption::NotNaN && signature.args[a.argument].kind == ArgKind::Float)
+        k.checks.push_back({.what = Check::NotNaN, .node = b.param(a.argument, DType::F64), .where = {}});
+    for (size_t p = 0; p < ast.pieces.size(); ++p)
+      if (typed.reachable[p]) piece(ast.pieces[p]);
+    return std::move(k);
+  }
+
+private:
+  void piece(const SpecPiece &p) {
+    made.clear(); // nodes are shared anyway; checks belong to a piece
+    Piece piece;
+    piece.where = p.where;
+    piece.text = one_line(source.slice(p.where));
+    const LineColumn at = source.position(p.where.begin);
+    piece.line = at.line, piece.column = at.column;
+    if (p.guard != no_expr) piece.guard = value(p.guard, Use::Value);
+    if (k[value(p.value, Use::Value)].type == DType::Index && is_integer(typed.promoted))
+      fits(p.value, typed.promoted, value(p.value, Use::Value));
+    piece.values = {b.cast(value(p.value, Use::Value), typed.result)};
+    k.pieces.push_back(std::move(piece));
+  }
+
+  bool constant(NodeId n) const { return k[n].op == Op::Const; }
+  bool host(NodeId n) const { return k[n].stage == Stage::Host; }
+
+  /// A check holds only where the host's conditions around it let evaluation come so far.
+  NodeId guarded(NodeId n, int harmless) {
+    for (size_t c = conditions.size(); c-- > 0;) n = b.where(conditions[c], n, b.integer(DType::Index, harmless));
+    return n;
+  }
+  void check(Check::What what, NodeId n, int harmless, DType dtype, Span where) {
+    k.checks.push_back({what, guarded(n, harmless), dtype, uint32_t(k.pieces.size()), where});
+  }
+
+  void fits(ExprId e, DType dtype, NodeId n) {
+    if (!host(n) || (constant(n) && elsewise::fits(dtype, k.constants[k[n].a].integer))) return;
+    check(Check::Fits, n, 0, dtype, ast[e].where);
+  }
+
+  /// Operand `n` of `e` in the type that the operation is worked in. An index that meets integer data must fit it.
+  NodeId operand(ExprId e, uint32_t n, const ExprType &t) {
+    const ExprId o = ast.child(e, n);
+    const NodeId v = value(o, t.operands);
+    if (k[v].type == DType::Index && t.compute != DType::Index && is_integer(t.compute)) fits(o, t.compute, v);
+    return b.cast(v, t.compute);
+  }
+
+  NodeId value(ExprId e, Use use) {
+    if (const auto it = made.find({e, use}); it != made.end()) return it->second;
+    const NodeId n = make(e, use);
+    made[{e, use}] = n;
+    return n;
+  }
+
+  NodeId make(ExprId e, Use use) {
+    const Expr &x = ast[e];
+    const ExprType &t = typed.at(e, use);
+    switch (x.kind) {
+    case ExprKind::Literal: {
+      const Literal &l = ast.literal(e);
+      if (l.kind == LiteralKind::Float) return b.real(DType::F64, l.real);
+      return b.integer(l.kind == LiteralKind::Bool ? DType::Bool : DType::Index, l.integer);
+    }
+    case ExprKind::Name:
+      return name(names.of[e]);
+    case ExprKind::Unary: {
+      const NodeId a = operand(e, 0, t);
+      b.at(x.where);
+      return operate(b, x.op, t.compute, a, no_node);
+    }
+    case ExprKind::Binary:
+      return binary(e, t);
+    case ExprKind::Call:
+      return call(e, t);
+    case ExprKind::Error:
+      break; // typing would not have been complete
+    }
+    return no_node;
+  }
+
+  NodeId name(const Resolved &r) {
+    if (r.binding == Binding::Position) return b.pos(r.index);
+    if (r.binding == Binding::Length) return b.len(r.index);
+    switch (signature.args[r.index].kind) {
+    case ArgKind::Float:
+      return b.param(r.index, DType::F64);
+    case ArgKind::Bool:
+      return b.param(r.index, DType::Bool);
+    case ArgKind::Int:
+      return b.param(r.index, DType::Index);
+    default:
+      return b.load(r.index);
+    }
+  }
+
+  NodeId binary(ExprId e, const ExprType &t) {
+    const Expr &x = ast[e];
+    if (is_comparison(x.op)) return compare(e, t);
+    if (x.op == Operator::And || x.op == Operator::Or) {
+      const NodeId left = value(ast.child(e, 0), t.operands);
+      const NodeId right = under(left, x.op == Operator::And, [&] { return value(ast.child(e, 1), t.operands); });
+      return operate(b, x.op, DType::Bool, left, right);
+    }
+    const NodeId left = operand(e, 0, t), right = operand(e, 1, t);
+    const bool divides = x.op == Operator::Div || x.op == Operator::FloorDiv || x.op == Operator::Mod;
+    if (divides && t.compute == DType::Index && host(right) && !constant(right))
+      check(Check::NonZero, right, 1, DType::Index, x.where);
+    b.at(x.where);
+    return operate(b, x.op, t.compute, left, right);
+  }
+
+  /// What `make` makes where `condition` is known to be `truth`.
+  template <class Make> NodeId under(NodeId condition, bool truth, Make make) {
+    if (!host(condition)) return make();
+    conditions.push_back(truth ? condition : b.logic(LogicOp::Not, condition));
+    const NodeId n = make();
+    conditions.pop_back();
+    return n;
+  }
+
+  NodeId compare(ExprId e, const ExprType &t) {
+    NodeId v[2];
+    for (uint32_t n = 0; n < 2; ++n) {
+      const ExprId o = ast.child(e, n);
+      const Type &type = typed.at(o, t.operands).type;
+      v[n] = value(o, t.operands);
+      if (is_half(t.nominal) && type.category == Category::Scalar && host(v[n])) v[n] = b.cast(v[n], t.nominal);
+    }
+    const CompareOp op = CompareOp(int(ast[e].op) - int(Operator::Lt));
+    if (t.operands == Use::Compare) { // exact, whatever the sizes
+      const DType left = k[v[0]].type, right = k[v[1]].type;
+      if (left == DType::Index && right == DType::F64) return compare_exactly(k, b, op, v[0], v[1]);
+      if (left == DType::F64 && right == DType::Index) return compare_exactly(k, b, mirrored(op), v[1], v[0]);
+    }
+    const NodeId left = b.cast(v[0], t.compute), right = b.cast(v[1], t.compute);
+    return b.compare(op, left, right);
+  }
+
+  NodeId call(ExprId e, const ExprType &t) {
+    const uint32_t row = names.of[e].index;
+    const ExprId first = ast.child(e, 0);
+    switch (builtins()[row].rule) {
+    case Rule::CastTo:
+      return b.cast(value(first, t.operands), t.type.dtype);
+    case Rule::CastInt: {
+      const NodeId v = value(first, t.operands);
+      if (t.type.kind != Kind::Index) return b.cast(v, DType::I64);
+      return is_float(k[v].type) ? b.cast(b.cast(v, DType::I64), DType::Index) : v; // saturates where a device would
+    }
+    case Rule::CastFloat: {
+      const NodeId v = value(first, t.operands);
+      if (is_float(k[v].type)) return v;
+      if (t.type.kind == Kind::Data) return b.cast(v, DType::F32);
+      return b.cast(v, host(v) ? DType::F64 : t.type.dtype);
+    }
+    case Rule::Select: {
+      const NodeId condition = value(first, Use::Value);
+      const NodeId yes = under(condition, true, [&] { return operand(e, 1, t); });
+      const NodeId no = under(condition, false, [&] { return operand(e, 2, t); });
+      return b.where(condition, yes, no);
+    }
+    default:
+      break;
+    }
+    std::vector<NodeId> list;
+    for (uint32_t n = 0; n < ast[e].count; ++n) list.push_back(operand(e, n, t));
+    b.at(ast[e].where);
+    return expand_call(k, b, row, t.compute, list);
+  }
+
+  const Source &source;
+  const Ast &ast;
+  const Names &names;
+  const Signature &signature;
+  const Typed &typed;
+  Kernel k;
+  Builder b;
+  std::map<std::pair<ExprId, Use>, NodeId> made; // of the piece in hand
+  std::vector<NodeId> conditions;                // host conditions that hold where the walk is
+};
+
+} // namespace
+
+Kernel lower(const Source &source, const Ast &ast, const Names &names, const Signature &signature, const Typed &typed) {
+  return Lowering(source, ast, names, signature, typed).run();
+}
+
+} // namespace elsewise

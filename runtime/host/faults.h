@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a call must be refused, before anything is written, and whether its indexes need 128 bits. It looks only at
+// pieces that have a position.
+#pragma once
+#include "runtime/host/evaluate.h"
+
+namespace elsewise {
+
+struct CallCheck {
+  HostFault fault;   // of the first piece that has one
+  bool wide = false; // comparisons or uniforms leave 64 bits: the call needs the kernel with Form::wide
+};
+
+/// What is known of a scheduled kernel's calls before any; it must outlive this. Calls may run at once.
+class CallChecks {
+public:
+  explicit CallChecks(const Kernel &scheduled);
+  /// False if no call can be refused: no checks, no poison, no index arithmetic but bounds.
+  bool needed() const { return needed_; }
+  /// values, poisoned: what HostProgram::run gave for `count` elements. A piece has positions if its boxes hold some
+  /// that no earlier piece without a residual guard took. Each piece that a position can reach has its bounds, its
+  /// checks and its index arithmetic looked at, in that order.
+  CallCheck run(std::span<const HostValue> values, std::span<const uint8_t> poisoned, int64_t count) const;
+
+private:
+  const Kernel &kernel_;
+  std::vector<bool> indexes_; // by piece: its guard or value has index arithmetic, or reads a uniform index
+  bool needed_ = false;
+};
+
+} // namespace elsewise

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks a piece over a run of positions, lazily, and notes which index arithmetic leaves 64 bits. How operations act on
+// intervals stands in interval_arithmetic.cpp.
+#include "runtime/host/interval.h"
+#include "compiler/ir/arithmetic.h"
+#include "runtime/host/interval_arithmetic.h"
+#include <cmath>
+
+namespace elsewise {
+namespace {
+
+bool is_arithmetic(Op op) { return op == Op::Unary || op == Op::Binary || op == Op::Call; }
+constexpr __int128 carried = (__int128)1 << 125; // what the two words of a wide uniform hold
+
+} // namespace
+
+Intervals::Intervals(const Kernel &k, std::span<const HostValue> values, std::span<const uint8_t> poisoned)
+    : k_(k), values_(values), poisoned_(poisoned), tensor_(k.insts.size()) {
+  for (NodeId n = 0; n < k.insts.size(); ++n) {
+    tensor_[n] = k[n].op == Op::Load;
+    for (const NodeId o : operands(k, n)) tensor_[n] = tensor_[n] || tensor_[o];
+  }
+  for (int e = 0; e < 2; ++e) memo_[e].resize(k.insts.size()), known_[e].resize(k.insts.size());
+}
+
+Intervals::Found Intervals::piece(uint32_t piece, int64_t first, int64_t last) {
+  ++round_, first_ = first, last_ = last, found_ = {};
+  const Piece &p = k_.pieces[piece];
+  if (p.guard != no_node && evaluate(p.guard, false).hi == 0) return found_;
+  for (const NodeId v : p.values) evaluate(v, false);
+  return found_;
+}
+
+IndexRange Intervals::range(NodeId n, int64_t first, int64_t last) {
+  ++round_, first_ = first, last_ = last, found_ = {};
+  const Value v = evaluate(n, true);
+  return {v.lo, v.hi, v.overflow};
+}
+
+void Intervals::trouble(HostFault::What what, NodeId n) {
+  if (found_.fault == HostFault::None) found_.fault = what, found_.node = n;
+}
+
+Value Intervals::evaluate(NodeId n, bool exact) {
+  if (known_[exact][n] == round_) return memo_[exact][n];
+  const Value v = k_[n].stage == Stage::Host ? host(n, exact) : work(n, exact);
+  known_[exact][n] = round_;
+  return memo_[exact][n] = v;
+}
+
+Value Intervals::host(NodeId n, bool exact) {
+  const Inst &i = k_[n];
+  if (i.op == Op::Const) {
+    const Constant &c = k_.constants[i.a];
+    return {c.integer, c.integer, c.real, c.real, std::isnan(c.real)};
+  }
+  if (poisoned_[n]) {
+    trouble(HostFault::What(poisoned_[n]), n);
+    return interval::anything(i.type);
+  }
+  // The same rules as for elements, at the one value there is.
+  switch (i.op) {
+  case Op::Where:
+    evaluate(i.a, exact);
+    evaluate(values_[i.a].integer ? i.b : i.c, exact);
+    break;
+  case Op::Logic:
+    evaluate(i.a, exact);
+    if (LogicOp(i.sub) != LogicOp::Not && (values_[i.a].integer != 0) == (LogicOp(i.sub) == LogicOp::And))
+      evaluate(i.b, exact);
+    break;
+  case Op::Compare:
+    evaluate(i.a, true), evaluate(i.b, true);
+    break;
+  case Op::Cast:
+    evaluate(i.a, exact && (i.type == DType::F64 || i.type == DType::Index || i.type == DType::Bool));
+    break;
+  default:
+    for (const NodeId o : operands(k_, n)) evaluate(o, exact);
+  }
+  const Constant c = constant_of(i.type, values_[n]);
+  if (!exact && i.type == DType::Index && is_arithmetic(i.op) && !fits(DType::I64, c.integer))
+    trouble(HostFault::Overflow, n);
+  return {c.integer, c.integer, c.real, c.real, std::isnan(c.real)};
+}
+
+bool Intervals::at_point(NodeId n, std::span<const Value> v, Value &out) const {
+  const std::vector<NodeId> list = operands(k_, n);
+  Constant known[3], result;
+  if (v.size() > 3) return false;
+  for (size_t o = 0; o < v.size(); ++o) {
+    const DType d = k_[list[o]].type;
+    if (!interval::is_point(d, v[o])) return false;
+    known[o] = is_float(d) ? Constant{0, v[o].real_lo} : Constant{v[o].lo, 0};
+  }
+  const Trouble t = apply(k_[n], k_[list[0]].type, std::span(known, v.size()), result);
+  out = {result.integer, result.integer, result.real, result.real, std::isnan(result.real), t == Trouble::Overflow};
+  return true;
+}
+
+Value Intervals::work(NodeId n, bool exact) {
+  const Inst &i = k_[n];
+  if (i.op == Op::Pos) return {.lo = first_, .hi = last_};
+  if (i.op == Op::Load) return interval::anything(i.type);
+
+  // What element code reads from a slot must fit its 64 bits, or travel as two.
+  auto operand = [&](NodeId o, bool inside) {
+    const Value v = evaluate(o, inside);
+    if (k_[o].stage == Stage::Host && k_[o].type == DType::Index && !fits(DType::I64, v.lo)) {
+      found_.wide = true;
+      if (v.lo >= carried || v.lo < -carried) trouble(HostFault::Overflow, o);
+    }
+    return v;
+  };
+  if (i.op == Op::Where || i.op == Op::Logic) {
+    const Value first = operand(i.a, exact);
+    if (i.op == Op::Where) {
+      if (first.lo == first.hi) return operand(first.lo ? i.b : i.c, exact);
+      const Value yes = operand(i.b, exact);
+      return interval::either(i.type, yes, operand(i.c, exact));
+    }
+    if (LogicOp(i.sub) == LogicOp::Not) return {.lo = !first.hi, .hi = !first.lo};
+    const int stop = LogicOp(i.sub) == LogicOp::Or;
+    if (first.lo == stop && first.hi == stop) return first;
+    const Value second = operand(i.b, exact);
+    if (stop) return {.lo = first.lo || second.lo, .hi = first.hi || second.hi};
+    return {.lo = first.lo && second.lo, .hi = first.hi && second.hi};
+  }
+
+  const std::vector<NodeId> list = operands(k_, n);
+  const DType from = k_[list[0]].type;
+  bool inside = exact;
+  if (i.op == Op::Compare) inside = exact || !(tensor_[i.a] || tensor_[i.b]);
+  if (i.op == Op::Cast) inside = exact && (i.type == DType::F64 || i.type == DType::Index || i.type == DType::Bool);
+  Value v[2], r;
+  for (size_t o = 0; o < list.size() && o < 2; ++o) v[o] = operand(list[o], inside);
+  if (!at_point(n, std::span(v, std::min<size_t>(list.size(), 2)), r)) {
+    switch (i.op) {
+    case Op::Unary:
+      r = interval::unary(UnaryOp(i.sub), i.type, v[0]);
+      break;
+    case Op::Binary:
+      r = interval::binary(BinaryOp(i.sub), i.type, v[0], v[1]);
+      break;
+    case Op::Compare:
+      r = interval::compare(CompareOp(i.sub), from, v[0], v[1]);
+      break;
+    case Op::Cast:
+      r = interval::cast(v[0], from, i.type);
+      break;
+    default:
+      r = interval::call(i.sub, from, v[0], v[1]);
+      break;
+    }
+  }
+  if (i.type == DType::Index && is_arithmetic(i.op)) checked(n, r, exact);
+  return r;
+}
+
+// Index arithmetic: 64 bits as a value, 128 inside a comparison.
+void Intervals::checked(NodeId n, Value &v, bool exact) {
+  if (k_.form.wide && k_.span(n) == Span{}) return; // puts a uniform together: see schedule.h
+  const bool fitting = !v.overflow && fits(DType::I64, v.lo) && fits(DType::I64, v.hi);
+  if (fitting) return;
+  if (exact && !v.overflow) {
+    found_.wide = true;
+    return;
+  }
+  trouble(HostFault::Overflow, n);
+  v = interval::anything(DType::Index); // reported: what follows need not be
+}
+
+} // namespace elsewise

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What values an index can take over a run of positions: interval arithmetic that never leaves a value out. It
+// allocates little and reads no element data.
+#pragma once
+#include "compiler/ir/ir.h"
+#include "runtime/host/evaluate.h"
+#include <span>
+
+namespace elsewise {
+
+/// Every value of an index lies in [lo, hi]. `overflow`: some may leave 128 bits; lo and hi then say nothing.
+struct IndexRange {
+  __int128 lo = 0, hi = 0;
+  bool overflow = false;
+};
+
+/// What is known of one value of any type. Bool: lo, hi in {0, 1}. Floats: real_lo, real_hi, and whether NaN may occur.
+struct Value {
+  __int128 lo = 0, hi = 0;
+  double real_lo = 0, real_hi = 0;
+  bool nan = false, overflow = false;
+};
+
+/// Evaluates a piece of a scheduled kernel over positions [first, last], only what they may reach: the other arm of a
+/// `where` whose condition is settled there, the right side of `and`, `or` likewise, is not looked at. At a single
+/// position it is exact, as far as no tensor is involved.
+class Intervals {
+public:
+  /// values, poisoned: of HostProgram, which must outlive this.
+  Intervals(const Kernel &, std::span<const HostValue> values, std::span<const uint8_t> poisoned);
+
+  struct Found {
+    HostFault::What fault = HostFault::None; // index arithmetic that is not inside a tensor-free comparison leaves 64
+                                             // bits, or a host node it needs is poisoned
+    NodeId node = no_node;                   // which one
+    bool wide = false; // a comparison, or a uniform that element code reads, leaves 64 bits: Form::wide
+  };
+  /// The residual guard, and unless it is false on all of them, the values.
+  Found piece(uint32_t piece, int64_t first, int64_t last);
+  /// The values of one Index node.
+  IndexRange range(NodeId, int64_t first, int64_t last);
+
+private:
+  Value evaluate(NodeId, bool exact);
+  Value work(NodeId, bool exact);
+  Value host(NodeId, bool exact);
+  bool at_point(NodeId, std::span<const Value>, Value &out) const;
+  void trouble(HostFault::What, NodeId);
+  void checked(NodeId, Value &, bool exact);
+
+  const Kernel &k_;
+  std::span<const HostValue> values_;
+  std::span<const uint8_t> poisoned_;
+  std::vector<bool> tensor_;       // by node: a Load stands below it
+  std::vector<Value> memo_[2];     // by exactness
+  std::vector<uint32_t> known_[2]; // in which evaluation
+  uint32_t round_ = 0;
+  int64_t first_ = 0, last_ = 0;
+  Found found_;
+};
+
+} // namespace elsewise

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The catalogue of diagnostics is tested whole: every row has a lit test that shows its slug and an anchored caret line.
+"""The catalogue of diagnostics is tested whole: every row has a lit test with its slug and an anchored caret line.
 
 It reads texts only; whether the tests pass is lit's business.
 """
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ROW = re.compile(r'^DIAGNOSTIC\((\w+), (Error|Warning), "([a-z0-9-]+)", "(.+)"\)$', re.MULTILINE)
 CATALOGUE = (ROOT / "compiler/diagnostics/diagnostics.def").read_text(encoding="utf-8")
 ROWS = ROW.findall(CATALOGUE)
-# A first line that ends in the slug, anchored so that other text fails, then the source line, then a caret line anchored at both ends.
+# A first line that ends in the slug, then the source line, then a caret line anchored at both ends.
 EXPECTED = r"(?:error|warning): [^\n]*\[{slug}\](?:{{{{\$}}}})?\n[^\n]*\n[^\n]*-NEXT:{{{{\^}}}}[ \t]*\^~*{{{{\$}}}}"
 
 
@@ -31,10 +31,10 @@ def test_every_row_is_read() -> None:
 
 @pytest.mark.parametrize("slug", [row[2] for row in ROWS])
 def test_row_has_a_lit_test_with_a_caret(slug: str) -> None:
-    assert re.search(EXPECTED.format(slug=slug), lit_tests()), f"no lit test expects [{slug}] and an anchored caret line"
+    assert re.search(EXPECTED.format(slug=slug), lit_tests()), f"no lit test shows [{slug}] with its caret"
 
 
 @pytest.mark.parametrize("name", [row[0] for row in ROWS])
 def test_row_is_reported_somewhere(name: str) -> None:
-    sources = [f for f in (ROOT / "compiler").rglob("*.cpp")]
+    sources = list((ROOT / "compiler").rglob("*.cpp"))
     assert any(re.search(rf"Code::{name}\b", f.read_text(encoding="utf-8")) for f in sources), f"nothing reports {name}"

@@ -38,6 +38,7 @@ private:
   void print_straight(Lines &, int indent, size_t piece);
   void print_lanes(Lines &, int indent);
   void print_chain(Lines &, int indent);
+  void print_loop(Lines &, int indent, const std::string &head, bool lanes);
   void print_body(Lines &);
   void print_single(Lines &);
   void print_matches(Lines &, int indent, bool lanes);
@@ -162,7 +163,7 @@ void Emitter::choose_names() {
     while (k_[bare].op == Op::Cast) bare = k_[bare].a;
     if (k_[bare].op == Op::Param && named.insert(k_[bare].a).second) names_.uniforms.push_back(names_.args[k_[bare].a]);
     else if (k_[bare].op == Op::Param)
-      names_.uniforms.push_back(names_.fresh(names_.args[k_[bare].a] + "_" + spelling(k_[u].type)));
+      names_.uniforms.push_back(names_.fresh(typed_name(names_.args[k_[bare].a], k_[u].type)));
     else if (k_[u].op == Op::Len) names_.uniforms.push_back("n");
     else names_.uniforms.push_back(names_.fresh("u" + num(++number)));
   }
@@ -345,14 +346,12 @@ void Emitter::print_signature(Lines &out) {
     }
   }
   const std::string attributes = "extern \"C\" __global__ void __launch_bounds__(" + num(block_threads) + ")";
-  size_t length = attributes.size() + sizeof(" elsewise() {") - 1;
-  for (size_t k = 0; k < parameters.size(); ++k) length += parameters[k].size() + (k ? 2 : 0);
-  if (length <= columns) {
-    out.list(0, attributes + " elsewise(", parameters, ") {");
-    return;
-  }
-  out.add(0, attributes);
-  out.list(4, "elsewise(", parameters, ") {");
+  // In one construct if that takes fewer lines than the name on a line of its own.
+  Lines whole, split;
+  whole.list(0, attributes + " elsewise(", parameters, ") {");
+  split.add(0, attributes);
+  split.list(4, "elsewise(", parameters, ") {");
+  out.append(whole.count() < split.count() ? whole : split);
 }
 
 // The block's (and row's) first position, and every pointer moved there.
@@ -510,7 +509,11 @@ void Emitter::conditional(Lines &out, int indent, const std::string &head, const
     out.add(indent, line);
     return;
   }
-  if (!head.empty()) out.add(indent, head);
+  const size_t last = head.rfind(" && ");
+  if (indent + head.size() > columns && last != std::string::npos) {
+    out.add(indent, head.substr(0, last + 3));
+    out.add(indent + int(head.find('(')) + 1, head.substr(last + 4));
+  } else if (!head.empty()) out.add(indent, head);
   const int inner = head.empty() ? indent : indent + 2;
   const size_t open = body.rfind("(", body.find(' ', body.find('(')));
   if (inner + body.size() <= columns || open == std::string::npos) {
@@ -572,8 +575,20 @@ void Emitter::print_matches(Lines &out, int indent, bool lanes) {
 }
 
 void Emitter::print_chain(Lines &out, int indent) {
-  out.add(indent, "for (int p = c < lo ? lo : c; p < z && p < hi; ++p)");
-  print_matches(out, indent + 2, false);
+  print_loop(out, indent, "for (int p = c < lo ? lo : c; p < z && p < hi; ++p)", false);
+}
+
+// One statement stands on the loop's own line, where there is room.
+void Emitter::print_loop(Lines &out, int indent, const std::string &head, bool lanes) {
+  Lines matches;
+  print_matches(matches, indent + 2, lanes);
+  const std::string text = matches.str();
+  if (matches.count() == 1 && text.find("if (") == std::string::npos) {
+    conditional(out, indent, head, text.substr(indent + 2, text.size() - indent - 3));
+    return;
+  }
+  out.add(indent, head);
+  out.append(matches);
 }
 
 void Emitter::print_lanes(Lines &out, int indent) {
@@ -597,8 +612,11 @@ void Emitter::print_lanes(Lines &out, int indent) {
   }
   if (keeps && !own) loads.push_back("v = *" + outs_);
   out.statements(indent, "", loads);
-  out.add(indent, "for (int k = 0, p = c; k < " + num(v_) + "; ++k, ++p)");
-  print_matches(out, indent + 2, true);
+  const std::string steps = num(v_);
+  print_loop(out, indent,
+             locals_.empty() ? "for (int k = 0; k < " + steps + "; ++k)"
+                             : "for (int k = 0, p = c; k < " + steps + "; ++k, ++p)",
+             true);
   out.add(indent, "*" + outs_ + " = v;");
   shared_ = ~0u;
 }

@@ -8,6 +8,11 @@
 
 namespace elsewise::cuda {
 
+std::string typed_name(std::string name, DType d) {
+  if (name.back() != '_') name += '_'; // two in a row are reserved
+  return name + spelling(d);
+}
+
 std::string KernelNames::fresh(std::string wish) {
   while (!taken.insert(wish).second) wish += '_';
   return wish;
@@ -76,7 +81,7 @@ public:
   std::vector<std::string> locals;
 
 private:
-  static constexpr size_t line_room = 96; // longer expressions are cut into locals
+  static constexpr size_t line_room = 88; // longer expressions are cut into locals
 
   void count(NodeId n) {
     if (uses_[n]++ || is_leaf(k_, n)) return;
@@ -87,11 +92,17 @@ private:
 
   static std::string wrap(const Text &t, int least) { return t.prec < least ? "(" + t.s + ")" : t.s; }
 
+  // `(i8)(~x)`, but `(i8)x` and `(i8)-1`: a cast before a prefix operator is hard to read.
+  static std::string under_cast(const Text &t) {
+    const bool operation = t.s[0] == '!' || t.s[0] == '~' || (t.s[0] == '-' && !(t.s[1] >= '0' && t.s[1] <= '9'));
+    return t.prec < Prefix || operation ? "(" + t.s + ")" : t.s;
+  }
+
   // An argument of an overloaded function: its C type must be the node's.
   std::string argument(NodeId n) {
     if (is_literal(k_, n)) return literal(k_[n].type, k_.constants[k_[n].a], k_.form.wide, true);
     const Text t = text(n);
-    return t.exact ? t.s : "(" + std::string(type(n)) + ")" + wrap(t, Prefix);
+    return t.exact ? t.s : "(" + std::string(type(n)) + ")" + under_cast(t);
   }
 
   std::string local_name(NodeId n) {
@@ -99,10 +110,10 @@ private:
     std::string base;
     switch (i.op) {
     case Op::Cast:
-      base = k_[i.a].op == Op::Load ? names_.args[k_[i.a].a] + "_" + spelling(i.type) : "converted";
+      base = k_[i.a].op == Op::Load ? typed_name(names_.args[k_[i.a].a], i.type) : "converted";
       break;
     case Op::Load:
-      base = names_.args[i.a] + "_" + spelling(i.type);
+      base = typed_name(names_.args[i.a], i.type);
       break;
     case Op::Unary:
       base = "inverse";
@@ -165,21 +176,18 @@ private:
     if (uniform_index(k_, n, index)) return {names_.uniforms[index], Atom, k_[n].type != DType::Index || !k_.form.wide};
     if (auto at = inline_.find(n); at != inline_.end()) return at->second;
     Text t = fresh_text(n);
-    if (uses_[n] > 1 && !is_leaf(k_, n) && t.prec != Atom) return make_local(n, t);
-    if (uses_[n] > 1 && !is_leaf(k_, n) && t.s.find('(') != std::string::npos) return make_local(n, t);
-    if (t.s.size() > line_room) {
-      // Long lines: the longest operand that is not a name yet gets one.
-      while (t.s.size() > line_room) {
-        NodeId longest = no_node;
-        size_t length = 24;
-        for (NodeId o : operands(k_, n))
-          if (!done_.contains(o) && !is_leaf(k_, o) && text(o).s.size() > length)
-            longest = o, length = text(o).s.size();
-        if (longest == no_node) break;
-        make_local(longest, text(longest));
-        t = fresh_text(n);
-      }
+    // Long lines: the longest operand that is not a name yet gets one.
+    while (t.s.size() > line_room) {
+      NodeId longest = no_node;
+      size_t length = 24;
+      for (NodeId o : operands(k_, n))
+        if (!done_.contains(o) && !is_leaf(k_, o) && text(o).s.size() > length) longest = o, length = text(o).s.size();
+      if (longest == no_node) break;
+      make_local(longest, text(longest));
+      t = fresh_text(n);
     }
+    const bool is_name = t.prec == Atom && t.s.find('(') == std::string::npos;
+    if (uses_[n] > 1 && !is_leaf(k_, n) && !is_name) return make_local(n, t);
     return inline_[n] = t;
   }
 
@@ -242,7 +250,7 @@ private:
     }
     if (i.type == DType::Bool) return {"!" + wrap(text(i.a), Prefix), Prefix, true};
     const std::string s = "~" + wrap(text(i.a), Prefix);
-    if (i.type == DType::U8) return {"(u8)" + s, Prefix, true};
+    if (i.type == DType::U8) return {"(u8)(" + s + ")", Prefix, true};
     return {s, Prefix, bytes(i.type) >= 4 && text(i.a).exact};
   }
 
@@ -266,7 +274,7 @@ private:
     const Text b = nested(i.b) ? unsigned_text(i.b) : text(i.b);
     const bool fits_int = bytes(i.type) < 4 && prec == Sum; // sums of narrow values stay far inside an int
     if (!a.is_unsigned && !b.is_unsigned && !fits_int)
-      a = {(bytes(i.type) == 8 ? "(u64)" : "(unsigned)") + wrap(a, Prefix), Prefix, false, true};
+      a = {(bytes(i.type) == 8 ? "(u64)" : "(unsigned)") + under_cast(a), Prefix, false, true};
     const char *spelt = op == BinaryOp::Add ? " + " : op == BinaryOp::Sub ? " - " : " * ";
     return {wrap(a, prec) + spelt + wrap(b, op == BinaryOp::Sub ? prec + 1 : prec), prec, false,
             a.is_unsigned || b.is_unsigned};
@@ -359,7 +367,7 @@ private:
   }
 
   Text c_cast(std::string_view to, const Text &t) {
-    return {"(" + std::string(to) + ")" + wrap(t, Prefix), Prefix, true};
+    return {"(" + std::string(to) + ")" + under_cast(t), Prefix, true};
   }
 
   // Halves come in as bits; everything is worked on what this gives.
@@ -389,7 +397,7 @@ private:
       if (seen == DType::F64) helpers_.use("to_odd", DType::F64), s = "to_odd(" + s + ")";
       else if (seen == DType::I32 || seen == DType::I64 || seen == DType::Index) {
         helpers_.use("to_odd", DType::I64);
-        s = seen == DType::I64 && t.exact ? "to_odd(" + s + ")" : "to_odd((i64)" + wrap(t, Prefix) + ")";
+        s = seen == DType::I64 && t.exact ? "to_odd(" + s + ")" : "to_odd((i64)" + under_cast(t) + ")";
       }
       return {std::string(name) + "(" + s + ")", Atom, true};
     }

@@ -16,6 +16,9 @@ struct KernelNames {
   std::string fresh(std::string wish);
 };
 
+/// "x_f32".
+std::string typed_name(std::string name, DType);
+
 /// What a device function is given: elements of arguments, uniforms, the flat position; in this order.
 struct Reads {
   std::vector<uint32_t> args, uniforms;

@@ -24,6 +24,7 @@ public:
   void comment(int indent, std::string_view text);
   void blank() { lines_.push_back({}); }
   void append(const Lines &other) { lines_.insert(lines_.end(), other.lines_.begin(), other.lines_.end()); }
+  size_t count() const { return lines_.size(); }
   std::string str() const;
 
 private:

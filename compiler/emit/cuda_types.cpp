@@ -137,7 +137,10 @@ R"(__device__ {T} shift_right({T} a, {T} b) { return b < {W} ? a >> b : 0; })", 
     {"to_u8", "__device__ u8 to_u8({T} x) { return x >= 255 ? 255 : x > 0 ? (u8)x : 0; }", "", "", ""},
     {"to_i8", "__device__ i8 to_i8({T} x) { return x >= 127 ? 127 : x <= -128 ? -128 : x == x ? (i8)x : 0; }", "", "", ""},
     {"to_i16", "__device__ i16 to_i16({T} x) { return x >= 32767 ? 32767 : x <= -32768 ? -32768 : x == x ? (i16)x : 0; }", "", "", ""},
-    {"to_i32", "__device__ int to_i32({T} x) { return x >= 0x1p31f ? 0x7fffffff : x <= -0x1p31f ? -0x7fffffff - 1 : x == x ? (int)x : 0; }", "", "", ""},
+    {"to_i32",
+R"(__device__ int to_i32({T} x) {
+  return x >= 0x1p31f ? 0x7fffffff : x <= -0x1p31f ? -0x7fffffff - 1 : x == x ? (int)x : 0;
+})", "", "", ""},
     {"to_i64",
 R"(__device__ i64 to_i64({T} x) {
   return x >= 0x1p63f ? 0x7fffffffffffffff : x <= -0x1p63f ? -0x7fffffffffffffff - 1 : x == x ? (i64)x : 0;

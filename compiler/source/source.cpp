@@ -9,13 +9,21 @@ namespace elsewise {
 Source::Source(std::string text, std::string name) : text_(std::move(text)), name_(std::move(name)), starts_{0} {
   for (size_t at = 0; at < text_.size(); ++at)
     if (text_[at] == '\n') starts_.push_back(uint32_t(at + 1));
+  for (size_t at = 0; at < text_.size() && valid_;) {
+    const utf8::Character c = utf8::next(text_, at);
+    valid_ = c.valid;
+    at += c.bytes;
+  }
 }
 
 LineColumn Source::position(uint32_t byte) const {
   byte = std::min<size_t>(byte, text_.size());
   const auto line = std::upper_bound(starts_.begin(), starts_.end(), byte) - 1;
   uint32_t column = 1;
-  for (uint32_t at = *line; at < byte; ++column) at += utf8::next(text_, at).bytes;
+  if (valid_) // printing asks for the place of every piece and token: one plain pass over the bytes
+    for (uint32_t at = *line; at < byte; ++at) column += (uint8_t(text_[at]) & 0xc0) != 0x80;
+  else
+    for (uint32_t at = *line; at < byte; ++column) at += utf8::next(text_, at).bytes;
   return {uint32_t(line - starts_.begin()) + 1, column};
 }
 

@@ -33,6 +33,7 @@ public:
 private:
   std::string text_, name_;
   std::vector<uint32_t> starts_; // byte offset of each line
+  bool valid_ = true;            // the whole text is UTF-8
 };
 
 } // namespace elsewise

@@ -112,6 +112,14 @@ TEST(Lexer, InvalidUtf8) {
   EXPECT_EQ(tokens("# \xf0\x9f\x98\x80 \xc3\xa9\nx"), "2:1 name x\n2:2 end\n");
 }
 
+TEST(Lexer, AByteThatIsNoUtf8IsOneColumn) {
+  Source source("\xc3\xa9\xff\xc3\x28$", "<spec>");
+  EXPECT_EQ(source.position(2).column, 2u);
+  EXPECT_EQ(source.position(3).column, 3u);
+  EXPECT_EQ(source.position(4).column, 4u);
+  EXPECT_EQ(source.position(5).column, 5u);
+}
+
 TEST(Lexer, ColumnsCountCharacters) {
   Source source("# \xc3\xa9\n\t\xcf\x80 + \xf0\x9f\x98\x80x", "<spec>");
   EXPECT_EQ(source.position(4).line, 1u);

@@ -191,14 +191,15 @@ PYBIND11_MODULE(_elsewise, m) {
   m.def(
       "run",
       [](const Plan &plan, const py::sequence &args, const py::object &out, const py::object &shape,
-         const py::object &as, const py::object &on, uintptr_t stream, bool threads_of_torch) {
+         const py::object &as, const py::object &on, uintptr_t stream, bool threads_of_torch, bool raw_pointers) {
         Arguments arguments(args, out, shape, as, on);
         arguments.call.stream = reinterpret_cast<void *>(stream);
+        arguments.call.raw_pointers = raw_pointers;
         auto result = run_released(*plan.plan, arguments.call, threads_of_torch);
         check(result, api::text(*plan.spec));
       },
       "plan"_a, "args"_a, "out"_a, "shape"_a = py::none(), "dtype"_a = py::none(), "device"_a = py::none(),
-      "stream"_a = 0, "threads_of_torch"_a = false);
+      "stream"_a = 0, "threads_of_torch"_a = false, "raw_pointers"_a = false);
 
   m.def(
       "emit",

@@ -26,6 +26,11 @@ class Operand(NamedTuple):
     library: str
     keep: Any  # what must stay alive until the launch
 
+    @property
+    def view(self) -> _elsewise.View:
+        assert isinstance(self.value, _elsewise.View)
+        return self.value
+
 
 def call(kernel: _elsewise.Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """k(*args, **kwargs)."""
@@ -121,7 +126,7 @@ def _call(kernel: _elsewise.Kernel, values: dict[str, Any], options: dict[str, A
     operands = _on_one_device(operands, target, ordinal, torch)
     views = [(name, o.value) for name, o in operands.items() if isinstance(o.value, _elsewise.View)]
     if target is not None:
-        views.append(("out", target.value))  # type: ignore[arg-type]
+        views.append(("out", target.view))
     on = max((v.device for _, v in views), default=-1 if ordinal is None else ordinal)
     if stream is not None and on < 0:
         raise ValueError("`stream=` is for CUDA, and this call runs on the CPU")
@@ -131,16 +136,16 @@ def _call(kernel: _elsewise.Kernel, values: dict[str, Any], options: dict[str, A
     device = ordinal if ordinal is not None else None
     library = _result_library(operands, options, on)
     args = [o.value for o in operands.values()]
-    plan = _elsewise.plan(kernel, args, None if target is None else target.value, shape, dtype, device)
+    plan = _elsewise.plan(kernel, args, None if target is None else target.view, shape, dtype, device)
     if target is None:
         result = _allocate(plan, library, torch)
         target = read("out", result, torch, writable=True)
         if target is None:
             target = Operand(_interface.view("out", result, True, use), library, result)
-        if isinstance(target.value, _elsewise.View) and target.value.data % 16:
-            plan = _elsewise.plan(kernel, args, target.value, shape, dtype, device)
+        if target.view.data % 16:
+            plan = _elsewise.plan(kernel, args, target.view, shape, dtype, device)
     has_torch = torch is not None and any(o.library == "torch" for o in (*operands.values(), target))
-    _elsewise.run(plan, args, target.value, shape, dtype, device, use if on >= 0 else 0, has_torch)
+    _elsewise.run(plan, args, target.view, shape, dtype, device, use if on >= 0 else 0, has_torch)
     if has_torch:
         if stream is not None:
             _record(torch, stream, on, (*operands.values(), target))
@@ -225,7 +230,7 @@ def _current_stream(ordinal: int, values: dict[str, Any], out: Any, torch: Any) 
     ):
         return _torch.stream(torch, ordinal)
     if any(_library(v) == "cupy" for v in everything):
-        import cupy
+        import cupy  # type: ignore[import-not-found,unused-ignore]
 
         return int(cupy.cuda.get_current_stream().ptr)
     return 0
@@ -252,7 +257,7 @@ def _on_one_device(
         o = given[name]
         if place == main:
             continue
-        if place < 0 and name != "out" and o.library == "torch" and o.value.shape == ():  # type: ignore[union-attr]
+        if place < 0 and name != "out" and o.library == "torch" and o.view.shape == ():
             there = o.keep.to(_torch.device(torch, main), non_blocking=True)
             moved[name] = Operand(_torch.view(torch, name, there, False), "torch", there)
             continue
@@ -291,7 +296,7 @@ def _allocate(plan: _elsewise.Plan, library: str, torch: Any) -> Any:
     if library == "numpy":
         return _numpy.allocate(plan.shape, plan.strides, plan.dtype)
     if library == "cupy":
-        import cupy
+        import cupy  # type: ignore[import-not-found,unused-ignore]
 
         dtype = _numpy.dtype_of(plan.dtype)
         with cupy.cuda.Device(plan.device):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _call, _dtypes, _numpy, _torch
+from . import _call, _dtypes, _elsewise, _numpy, _torch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +68,7 @@ def check(self: Kernel, *args: Any, **kwargs: Any) -> Check:
     result = _to_torch(torch, actual)
     kinds = {name: _kind(torch, value) for name, value in given.items()}
     asked = None if options["dtype"] is None else _dtypes.spelling(options["dtype"])
-    source = self.emit("torch", dtype=asked, **kinds)
+    source = _elsewise.emit(self, "torch", kinds, dtype=asked)
     expected = rule(str(source))(given, result)
     return compare(torch, actual=result, expected=expected)
 

@@ -92,6 +92,7 @@ def run(
     device: int | None = None,
     stream: int = 0,
     threads_of_torch: bool = False,
+    raw_pointers: bool = False,
 ) -> None: ...
 def emit(
     kernel: Kernel, stage: str, kinds: dict[str, str], arch: str = "", in_place: bool = False, dtype: str | None = None

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _call, _dtypes, _elsewise, _errors, _numpy, _torch
+from . import _call, _dtypes, _elsewise, _errors, _interface, _numpy, _torch
 from ._check import Check, check
 from ._elsewise import Kernel
 from ._pointer import Pointer, lengths, ptr
@@ -124,14 +124,14 @@ def launch(
         if isinstance(value, Pointer):
             return _elsewise.View(value.address, value.dtype, value.shape, value.strides, ordinal)
         operand = _call.read(name, value, torch, name == "out")
-        return operand.value if operand is not None else _call._interface.view(name, value, name == "out", where)
+        return operand.value if operand is not None else _interface.view(name, value, name == "out", where)
 
     args_ = [view(name, value) for name, value in values.items()]
     to = view("out", target)
     if not isinstance(to, _elsewise.View):
         raise TypeError("`out` is an address, array or tensor, not a number")
     plan = _elsewise.plan(self, args_, to, None, None, ordinal)
-    _elsewise.run(plan, args_, to, None, None, ordinal, where)
+    _elsewise.run(plan, args_, to, None, None, ordinal, where, raw_pointers=True)
 
 
 def _signature(self: Kernel) -> inspect.Signature:

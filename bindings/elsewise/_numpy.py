@@ -36,10 +36,10 @@ def dtype_of(spelling: str) -> np.dtype[Any]:
     """NumPy's dtype of this spelling. bf16 has one if the package ml_dtypes is there."""
     if spelling == "bf16":
         try:
-            import ml_dtypes
+            import ml_dtypes  # type: ignore[import-not-found,unused-ignore]
         except ImportError:
             raise TypeError("a bf16 result in NumPy needs the package ml_dtypes; or give dtype='f32'") from None
-        return np.dtype(ml_dtypes.bfloat16)
+        return np.dtype(ml_dtypes.bfloat16)  # type: ignore[no-any-return,unused-ignore]
     return np.dtype(TORCH_NAMES[spelling])
 
 

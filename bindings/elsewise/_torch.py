@@ -129,7 +129,7 @@ def view(torch: Any, name: str, tensor: Tensor, writable: bool) -> _elsewise.Vie
 
 
 def device(torch: Any, ordinal: int) -> torch.device:
-    return torch.device("cuda", ordinal) if ordinal >= 0 else torch.device("cpu")
+    return torch.device("cuda", ordinal) if ordinal >= 0 else torch.device("cpu")  # type: ignore[no-any-return]
 
 
 def allocate(torch: Any, plan: _elsewise.Plan) -> Tensor:

@@ -69,6 +69,7 @@ struct Call {
   bool has_device = false;      // `device=`; else the tensors' own, else the CPU
   Device device;
   void *stream = nullptr;       // CUstream; null is the default stream
+  bool raw_pointers = false;    // addresses from the user: run() asks the driver where each one is, and refuses host memory given as a device's
 };
 
 class Spec;

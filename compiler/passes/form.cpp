@@ -29,7 +29,7 @@ Form contiguous_form(const Kernel &k) {
 
 Kernel form(const Kernel &from, const PassOptions &options) {
   Kernel k = from;
-  k.form = options.form.args.empty() ? contiguous_form(k) : options.form;
+  k.form = options.has_form || !options.form.args.empty() ? options.form : contiguous_form(k);
   k.form.args.resize(k.arguments.size(), Access::Absent);
   k.form.same_view.resize(k.arguments.size());
   const std::vector<bool> read = loaded(k);

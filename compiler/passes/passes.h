@@ -6,7 +6,8 @@
 
 namespace elsewise {
 struct PassOptions {
-  Form form; // what the form pass sets
+  Form form;             // what the form pass sets
+  bool has_form = false; // take `form` as it is, also for a kernel without arguments
   bool verify_each = false;
   std::function<void(std::string_view pass, const Kernel &)> observe; // called after each pass, if set
 };

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every stage of a spec as text, for a signature given by hand and contiguous operands. Nothing made here is kept or run.
+#include "compiler/emit/emit.h"
+#include "compiler/lex/lex.h"
+#include "compiler/lower/lower.h"
+#include "compiler/parse/parser.h"
+#include "compiler/passes/passes.h"
+#include "runtime/cuda/nvrtc.h"
+#include "runtime/spec.h"
+#include <algorithm>
+
+namespace elsewise::api {
+
+namespace {
+
+using Text = Result<std::string>;
+
+Text refuse(const Spec &spec, Fault f, std::string message) { return fault<std::string>(f, std::move(message), spec); }
+Text good(std::string text) {
+  Text result;
+  result.value = std::move(text);
+  return result;
+}
+
+// What stands below an expression.
+struct Leaves {
+  bool position = false, other_argument = false;
+  std::vector<bool> arguments;
+};
+
+// True if a name is used with positions and lengths alone somewhere (`i < edge`): a tensor, an int and a float all make sense there and differ.
+std::vector<bool> ambiguous_arguments(const Spec &spec) {
+  const size_t count = spec.names.arguments.size();
+  std::vector<Leaves> below(spec.ast.exprs.size());
+  std::vector<bool> ambiguous(count), settled(spec.ast.exprs.size());
+  for (ExprId e = 0; e < spec.ast.exprs.size(); ++e) {
+    Leaves &at = below[e];
+    at.arguments.resize(count);
+    const Resolved name = e < spec.names.of.size() ? spec.names.of[e] : Resolved{};
+    const Expr &expr = spec.ast[e];
+    if (expr.kind == ExprKind::Name) {
+      at.position = name.binding == Binding::Position || name.binding == Binding::Length;
+      if (name.binding == Binding::Argument) at.arguments[name.index] = true;
+    }
+    for (uint32_t k = 0; k < expr.count; ++k) {
+      const Leaves &from = below[spec.ast.child(e, k)];
+      at.position |= from.position;
+      for (size_t a = 0; a < count; ++a) at.arguments[a] = at.arguments[a] || from.arguments[a];
+    }
+    if (expr.kind != ExprKind::Binary || is_logic(expr.op)) continue;
+    // The first operator that joins an argument with something else says what it is used with.
+    for (uint32_t k = 0; k < expr.count; ++k) {
+      const Leaves &side = below[spec.ast.child(e, k)], &other = below[spec.ast.child(e, 1 - k)];
+      const bool sole = !side.position && std::count(side.arguments.begin(), side.arguments.end(), true) == 1;
+      if (sole && other.position && std::none_of(other.arguments.begin(), other.arguments.end(), [](bool b) { return b; }))
+        for (size_t a = 0; a < count; ++a)
+          if (side.arguments[a]) ambiguous[a] = true;
+    }
+  }
+  return ambiguous;
+}
+
+// Arguments of unknown kind become f32 tensors; where that would be a guess, the user is asked.
+std::string complete(const Spec &spec, Signature &signature) {
+  const auto &names = spec.names.arguments;
+  if (signature.args.size() > names.size()) return "the signature has more entries than the rule has arguments";
+  signature.args.resize(names.size());
+  const std::vector<bool> ambiguous = ambiguous_arguments(spec);
+  for (size_t a = 0; a < names.size(); ++a) {
+    ArgType &type = signature.args[a];
+    if (type.kind != ArgKind::Unknown) continue;
+    if (ambiguous[a] && names[a] != "x") return "the kind of argument `" + names[a] + "` is not known: give `" + names[a] + "` as int, float or bool, or a tensor's dtype";
+    type = {ArgKind::Tensor, DType::F32, false};
+  }
+  return "";
+}
+
+// Contiguous operands; with `rows` as many row axes, each row starting anywhere.
+std::string choose_form(const Spec &spec, const Typing &typing, const EmitRequest &request, Machine machine, Form &form) {
+  Loop loop;
+  loop.out.inner = 1;
+  loop.inputs.resize(typing.operands.size());
+  for (size_t a = 0; a < typing.operands.size(); ++a) loop.inputs[a].inner = typing.operands[a].zero_dim ? 0 : 1;
+  form = make_form(loop, typing.typed.result, typing.operands, typing.positions, machine);
+  if (request.rows < 0 || request.rows > 63) return "a launch has from 0 to 63 row axes";
+  form.rows = uint8_t(request.rows), form.narrow = request.rows > 0 && machine == Machine::Cuda;
+  if (!request.in_place) return "";
+  for (size_t a = 0; a < typing.operands.size(); ++a) {
+    if (!typing.operands[a].read || typing.operands[a].zero_dim) continue;
+    if (typing.operands[a].dtype != typing.typed.result)
+      return "in place, `" + spec.names.arguments[a] + "` would have to be of the result's dtype " + spelling(typing.typed.result) + ", not " + spelling(typing.operands[a].dtype);
+    form.same_view[a] = true;
+    return "";
+  }
+  return "in place, but the rule reads no tensor";
+}
+
+// "90" of "sm_90", "sm_90a"; empty: not an architecture.
+bool is_arch(std::string_view arch) {
+  const size_t at = arch.substr(0, 3) == "sm_" ? 3 : arch.substr(0, 8) == "compute_" ? 8 : 0;
+  return at && arch.size() > at + 1 && std::all_of(arch.begin() + at, arch.begin() + at + 2, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+Text emit_cubin(const Spec &spec, const Kernel &kernel, const EmitRequest &request) {
+  std::string arch = request.arch, why;
+  if (arch.empty()) arch = device_arch(0, why);
+  if (arch.empty()) arch = "sm_80";
+  if (!is_arch(arch)) return refuse(spec, Fault::Value, "`" + arch + "` is no CUDA architecture, which are written sm_90");
+  NvrtcResult made = nvrtc_compile(emit_cuda(kernel), arch, request.stage == Stage::Ptx, cuda_options(kernel));
+  if (!made.error.empty()) return refuse(spec, made.missing ? Fault::Environment : Fault::Internal, made.error);
+  return good(std::move(made.code));
+}
+
+Text emit_scheduled(const Spec &spec, const Typing &typing, const EmitRequest &request) {
+  const bool cuda = request.stage == Stage::Ir || request.stage == Stage::Cuda || request.stage == Stage::Ptx || request.stage == Stage::Cubin;
+  PassOptions options;
+  options.verify_each = request.verify_each, options.has_form = true;
+  if (std::string why = choose_form(spec, typing, request, cuda ? Machine::Cuda : Machine::Cpu, options.form); !why.empty()) return refuse(spec, Fault::Value, why);
+  std::string printed;
+  const bool all = request.print_after == "all";
+  if (!request.print_after.empty()) {
+    const auto known = pass_names();
+    if (!all && std::find(known.begin(), known.end(), request.print_after) == known.end()) {
+      std::string list;
+      for (std::string_view name : known) list += (list.empty() ? "" : ", ") + std::string(name);
+      return refuse(spec, Fault::Value, "there is no pass `" + request.print_after + "`; the passes are " + list);
+    }
+    if (all) printed = "# lowered\n" + print(typing.kernel);
+    options.observe = [&](std::string_view pass, const Kernel &k) {
+      if (all || pass == request.print_after) printed += "# after " + std::string(pass) + "\n" + print(k);
+    };
+  }
+  std::string error;
+  const Kernel kernel = run_passes(typing.kernel, options, &error);
+  if (!error.empty()) return refuse(spec, Fault::Internal, "internal error: the IR is malformed; please report this rule\n" + error);
+
+  switch (request.stage) {
+  case Stage::Ir: return good(request.print_after.empty() ? print(kernel) : printed);
+  case Stage::Cuda: return good(printed + emit_cuda(kernel));
+  case Stage::Ptx:
+  case Stage::Cubin: {
+    Text text = emit_cubin(spec, kernel, request);
+    if (text && request.stage == Stage::Ptx) text.value = printed + text.value;
+    return text;
+  }
+  default: {
+    std::string text = cpu_text(kernel, request.stage == Stage::Asm, request.arch, error);
+    if (!error.empty()) return refuse(spec, request.arch.empty() ? Fault::Internal : Fault::Value, error);
+    return good(printed + text);
+  }
+  }
+}
+
+} // namespace
+
+Result<std::string> emit(const Spec &spec, const EmitRequest &request) noexcept try {
+  Sink sink;
+  if (request.stage == Stage::Tokens) return good(print_tokens(spec.source, lex(spec.source, sink)));
+  if (request.stage == Stage::Ast) return good(print_ast(spec.source, spec.ast));
+  Signature signature = request.signature;
+  if (std::string why = complete(spec, signature); !why.empty()) return refuse(spec, Fault::Type, why);
+  const std::vector<bool> none(signature.args.size());
+  Typing *typing = nullptr;
+  {
+    const LibraryLock lock;
+    auto typed = typing_for(spec, signature, none);
+    if (!typed) return pass_on<std::string>(std::move(typed));
+    typing = typed.value; // stays as long as the spec
+  }
+  if (request.stage == Stage::Torch) return good(emit_torch(spec.source, spec.ast, spec.names, signature, typing->typed));
+  return emit_scheduled(spec, *typing, request);
+} catch (const std::exception &error) {
+  return crashed<std::string>(error);
+}
+
+} // namespace elsewise::api

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan's launches: the variant for a class of pointers, its launch arguments, and what host values put into them. It starts nothing.
+#include "runtime/spec.h"
+#include <algorithm>
+
+namespace elsewise::api {
+
+namespace {
+
+struct PointerClass {
+  uint64_t alias = 0, scalar = 0;
+};
+
+PointerClass classify(const Plan &plan, const Call &call) {
+  PointerClass c;
+  const uintptr_t out = call.out ? reinterpret_cast<uintptr_t>(call.out->data) : 0; // 0: as an allocator would align it
+  const uintptr_t v = plan.form.vector, phase = out / uintptr_t(bytes(plan.dtype)) % v;
+  for (size_t a = 0; a < plan.operands.size(); ++a) {
+    const PlannedOperand &o = plan.operands[a];
+    const uintptr_t at = o.tensor ? reinterpret_cast<uintptr_t>(call.args[a].data) : 0;
+    if (o.may_alias && call.out && at == out && plan.typing->operands[a].read) c.alias |= uint64_t(1) << a;
+    else if (o.may_be_vector && at / uintptr_t(o.bytes) % v != phase) c.scalar |= uint64_t(1) << a;
+  }
+  return c;
+}
+
+Form form_of(const Plan &plan, PointerClass c, bool wide) {
+  Form form = plan.form;
+  form.wide = wide;
+  for (size_t a = 0; a < form.args.size(); ++a) {
+    if (c.scalar >> a & 1) form.args[a] = Access::Scalar;
+    form.same_view[a] = c.alias >> a & 1;
+  }
+  return form;
+}
+
+// Everything but pointers, uniforms, bounds and geometry.
+void fill_layout(const Plan &plan, Launch &launch) {
+  const Loop &loop = plan.loop;
+  for (const SlotInfo &s : launch.variant->slots) {
+    Slot slot{};
+    int32_t pointer = no_pointer;
+    const int32_t at = int32_t(launch.slots.size());
+    switch (s.kind) {
+    case SlotKind::Out: pointer = out_pointer; break;
+    case SlotKind::In: pointer = int32_t(s.index); break;
+    case SlotKind::Rows: slot.integer = loop.rows; break;
+    case SlotKind::Extent: slot.integer = loop.extent; break;
+    case SlotKind::RowLength: slot.integer = loop.lengths[s.index]; break;
+    case SlotKind::RowPitch: slot.integer = loop.pitches[s.index]; break;
+    case SlotKind::InnerPitch: slot.integer = loop.inner_pitch; break;
+    case SlotKind::OutStride: slot.integer = loop.out.rows[s.index]; break;
+    case SlotKind::InStride: slot.integer = loop.inputs[s.index].rows[s.box]; break;
+    case SlotKind::OutInner: slot.integer = loop.out.inner; break;
+    case SlotKind::InInner: slot.integer = loop.inputs[s.index].inner; break;
+    case SlotKind::Shift: launch.shift = at; break;
+    case SlotKind::Blocks: launch.blocks = at; break;
+    case SlotKind::Live: launch.live = at; break;
+    default: break;
+    }
+    launch.slots.push_back(slot);
+    launch.pointers.push_back(pointer);
+  }
+}
+
+std::string in_words(const Spec &spec, const HostFault &f) {
+  const std::string_view source = f.where.end > f.where.begin ? spec.source.slice(f.where) : std::string_view();
+  return (source.empty() ? "" : "`" + std::string(source) + "`: ") + f.message;
+}
+
+Fault kind_of(HostFault::What what) {
+  switch (what) {
+  case HostFault::Overflow: return Fault::Overflow;
+  case HostFault::ZeroDivision: return Fault::ZeroDivision;
+  case HostFault::NotANumber: return Fault::Value;
+  case HostFault::None: break;
+  }
+  return Fault::Internal;
+}
+
+} // namespace
+
+Result<bool> settle(const Plan &plan, const Launch &launch, const Call &call, std::span<Slot> slots, llvm::SmallVectorImpl<BoxBounds> &boxes) {
+  const Variant &variant = *launch.variant;
+  const Kernel &k = variant.kernel;
+  // Kept between calls, so that a call allocates nothing; a call never runs inside another on one thread.
+  thread_local std::vector<HostValue> values;
+  thread_local std::vector<uint8_t> poisoned;
+  llvm::SmallVector<HostValue, 16> params(call.args.size());
+  for (size_t a = 0; a < call.args.size(); ++a)
+    if (!plan.operands[a].tensor) params[a] = host_value_of(call.args[a]);
+  variant.program.run({params.data(), params.size()}, plan.count, values, poisoned);
+
+  if (variant.checks.needed()) {
+    const CallCheck check = variant.checks.run(values, poisoned, plan.count);
+    if (check.fault.what != HostFault::None) return fault<bool>(kind_of(check.fault.what), in_words(*plan.spec, check.fault), *plan.spec);
+    if (check.wide && !k.form.wide) return {}; // false: the wide variant is needed
+  }
+  for (size_t s = 0; s < slots.size(); ++s) {
+    const SlotInfo &info = variant.slots[s];
+    if (info.kind == SlotKind::Uniform) {
+      const NodeId node = k.uniforms[info.index];
+      slots[s] = uniform_slot(k[node].type, values[node]);
+    } else if (info.kind == SlotKind::Begin || info.kind == SlotKind::End) {
+      slots[s].integer = clamp_bound(values[bound_node(k, info)], plan.count);
+    }
+  }
+  boxes.clear();
+  if (variant.live)
+    for (const Piece &p : k.pieces)
+      for (const auto &box : p.boxes) {
+        BoxBounds b{0, plan.count};
+        if (box.front().lo != no_node) b.begin = clamp_bound(values[box.front().lo], plan.count);
+        if (box.front().hi != no_node) b.end = clamp_bound(values[box.front().hi], plan.count);
+        boxes.push_back(b);
+      }
+  Result<bool> good;
+  good.value = true;
+  return good;
+}
+
+Result<const Launch *> launch_for(const Plan &plan, const Call &call, bool wide) {
+  Result<const Launch *> result;
+  const PointerClass c = classify(plan, call);
+  auto is = [&](const Launch &l) { return l.alias == c.alias && l.scalar == c.scalar && l.wide == wide; };
+  if (const Launch *last = plan.last.load(std::memory_order_acquire); last && is(*last)) {
+    result.value = last;
+    return result;
+  }
+  auto remember = [&](const Launch *launch) {
+    plan.last.store(launch, std::memory_order_release);
+    result.value = launch;
+  };
+  {
+    const ForkGate gate;
+    const std::lock_guard lock(plan.launching);
+    for (const auto &l : plan.launches)
+      if (is(*l)) {
+        remember(l.get());
+        return result;
+      }
+  }
+
+  auto made = std::make_unique<Launch>();
+  made->alias = c.alias, made->scalar = c.scalar, made->wide = wide;
+  for (bool with_128_bits = wide;; with_128_bits = true) {
+    {
+      const LibraryLock lock;
+      auto variant = variant_for(*plan.spec, *plan.typing, form_of(plan, c, with_128_bits), plan.machine);
+      if (!variant) return pass_on<const Launch *>(std::move(variant));
+      made->variant = std::move(variant.value);
+    }
+    made->slots.clear(), made->pointers.clear();
+    fill_layout(plan, *made);
+    if (made->variant->uses_parameters) break;
+    auto settled = settle(plan, *made, call, {made->slots.data(), made->slots.size()}, made->boxes);
+    if (!settled) return pass_on<const Launch *>(std::move(settled));
+    made->settled = settled.value;
+    if (made->settled || with_128_bits) break;
+  }
+  if (plan.count > 0)
+    if (auto compiled = prepare(*made->variant, plan.device, call.stream); !compiled) return fault<const Launch *>(compiled.fault, std::move(compiled.message), *plan.spec);
+
+  const ForkGate gate;
+  const std::lock_guard lock(plan.launching);
+  for (const auto &l : plan.launches) // another thread was faster
+    if (is(*l)) {
+      remember(l.get());
+      return result;
+    }
+  plan.launches.push_back(std::move(made));
+  remember(plan.launches.back().get());
+  return result;
+}
+
+} // namespace elsewise::api

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Axis order, merging and access classes. It is pure arithmetic on shapes and strides.
+#include "runtime/layout/layout.h"
+#include <algorithm>
+#include <numeric>
+
+namespace elsewise {
+
+static int64_t magnitude(int64_t v) { return v < 0 ? -v : v; }
+
+Loop make_loop(DimsRef domain, DimsRef out, std::span<const Dims> inputs, bool positions) {
+  struct Axis {
+    int64_t length, pitch, out;
+    llvm::SmallVector<int64_t, 4> in;
+  };
+  llvm::SmallVector<Axis, 8> axes; // the logical innermost first
+  int64_t pitch = 1;
+  for (size_t d = domain.size(); d-- > 0;) {
+    if (domain[d] != 1) {
+      Axis axis{domain[d], pitch, out[d], {}};
+      for (const Dims &s : inputs) axis.in.push_back(s[d]);
+      axes.push_back(std::move(axis));
+    }
+    pitch *= domain[d];
+  }
+  std::stable_sort(axes.begin(), axes.end(), [](const Axis &a, const Axis &b) { return magnitude(a.out) < magnitude(b.out); });
+
+  llvm::SmallVector<Axis, 8> merged;
+  for (Axis &axis : axes) {
+    if (!merged.empty()) {
+      Axis &last = merged.back();
+      bool one = axis.out == last.out * last.length && (!positions || axis.pitch == last.pitch * last.length);
+      for (size_t k = 0; k < inputs.size(); ++k) one &= axis.in[k] == last.in[k] * last.length;
+      if (one) {
+        last.length *= axis.length;
+        continue;
+      }
+    }
+    merged.push_back(std::move(axis));
+  }
+
+  Loop loop;
+  loop.inputs.resize(inputs.size());
+  if (merged.empty()) { // a single element: every operand counts as contiguous
+    loop.out.inner = 1;
+    for (Walk &w : loop.inputs) w.inner = 1;
+    return loop;
+  }
+  loop.extent = merged[0].length, loop.inner_pitch = merged[0].pitch, loop.out.inner = merged[0].out;
+  for (size_t k = 0; k < inputs.size(); ++k) loop.inputs[k].inner = merged[0].in[k];
+  for (size_t d = 1; d < merged.size(); ++d) {
+    loop.lengths.push_back(merged[d].length), loop.pitches.push_back(merged[d].pitch), loop.out.rows.push_back(merged[d].out);
+    loop.rows *= merged[d].length;
+    for (size_t k = 0; k < inputs.size(); ++k) loop.inputs[k].rows.push_back(merged[d].in[k]);
+  }
+  return loop;
+}
+
+static Access contiguity(const Loop &loop, size_t input, const Operand &operand) {
+  if (!operand.read) return Access::Absent;
+  if (operand.zero_dim || loop.inputs[input].inner == 0) return Access::Broadcast;
+  return loop.inputs[input].inner == 1 ? Access::Vector : Access::Strided;
+}
+
+uint8_t vector_width(DType out, const Loop &loop, std::span<const Operand> inputs) {
+  if (loop.out.inner != 1) return 1;
+  int width = 16 / bytes(out);
+  for (size_t k = 0; k < inputs.size(); ++k)
+    if (contiguity(loop, k, inputs[k]) == Access::Vector) width = std::min(width, 32 / bytes(inputs[k].dtype));
+  return uint8_t(std::max(1, width));
+}
+
+bool rows_congruent(const Loop &loop, size_t input, uint8_t vector) {
+  const Walk &in = loop.inputs[input];
+  if (in.inner != 1 || loop.out.inner != 1) return false;
+  for (size_t d = 0; d < in.rows.size(); ++d)
+    if ((in.rows[d] - loop.out.rows[d]) % vector != 0) return false;
+  return true;
+}
+
+// Rows, lengths, offsets and pitches so far below 2^31 that rounding up to whole blocks cannot leave 32 bits.
+static bool fits_32_bits(const Loop &loop, std::span<const Operand> inputs) {
+  constexpr __int128 limit = 1 << 30;
+  if (loop.rows >= limit || loop.extent >= limit || __int128(loop.rows) * loop.extent >= limit) return false;
+  auto reach = [&](const Walk &w) {
+    __int128 far = __int128(magnitude(w.inner)) * loop.extent;
+    for (size_t d = 0; d < w.rows.size(); ++d) far += __int128(magnitude(w.rows[d])) * loop.lengths[d];
+    return far;
+  };
+  if (reach(loop.out) >= limit) return false;
+  for (size_t k = 0; k < inputs.size(); ++k)
+    if (inputs[k].read && reach(loop.inputs[k]) >= limit) return false;
+  return true;
+}
+
+Form make_form(const Loop &loop, DType out, std::span<const Operand> inputs, bool positions, Machine machine) {
+  Form form;
+  form.rows = uint8_t(loop.lengths.size());
+  form.unit_pitch = !positions || loop.inner_pitch == 1;
+  form.out = loop.out.inner == 1 ? Access::Vector : Access::Strided;
+  form.vector = machine == Machine::Cuda ? vector_width(out, loop, inputs) : 1; // CPU code knows no vector of ours
+  form.narrow = machine == Machine::Cuda && form.rows > 0 && fits_32_bits(loop, inputs);
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    Access access = contiguity(loop, k, inputs[k]);
+    if (access == Access::Vector && machine == Machine::Cuda && !rows_congruent(loop, k, form.vector)) access = Access::Scalar;
+    form.args.push_back(access);
+  }
+  form.same_view.assign(inputs.size(), false);
+  return form;
+}
+
+} // namespace elsewise

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launch plans: all of a call that shapes, strides, dtypes and devices decide, worked out once and kept in the Spec. No value and no pointer is kept.
+#include "runtime/spec.h"
+#include "llvm/ADT/Hashing.h"
+#include <algorithm>
+
+namespace elsewise::api {
+
+namespace {
+
+constexpr size_t most_plans = 512; // of one spec; beyond them the unused ones go
+
+Dims in_bytes(Dims stride, int64_t element) {
+  for (int64_t &s : stride) s *= element;
+  return stride;
+}
+
+bool same_walk(DimsRef domain, DimsRef a, DimsRef b) {
+  for (size_t d = 0; d < domain.size(); ++d)
+    if (domain[d] > 1 && a[d] != b[d]) return false;
+  return true;
+}
+
+// Elements of a view must stay within 63 bits of bytes, so that no offset overflows.
+bool too_far(DimsRef lengths, DimsRef stride, int64_t element) {
+  __int128 reach = element;
+  for (size_t d = 0; d < lengths.size(); ++d) reach += (stride[d] < 0 ? -__int128(stride[d]) : __int128(stride[d])) * std::max<int64_t>(lengths[d] - 1, 0) * element;
+  return reach > INT64_MAX / 2;
+}
+
+Result<std::shared_ptr<Plan>> refuse(const Spec &spec, Fault f, std::string message) { return fault<std::shared_ptr<Plan>>(f, std::move(message), spec); }
+
+Result<std::shared_ptr<Plan>> make_plan(const Spec &spec, const Call &call) {
+  auto read = read_call(spec, call);
+  if (!read) return pass_on<std::shared_ptr<Plan>>(std::move(read));
+  Request &request = read.value;
+  if (request.device.kind == DeviceKind::Cuda) {
+    std::string why;
+    if (!cuda_available(&why)) return refuse(spec, Fault::Environment, why);
+  }
+  auto typed = typing_for(spec, request.signature, request.host_scalar);
+  if (!typed) return pass_on<std::shared_ptr<Plan>>(std::move(typed));
+
+  auto made = std::make_shared<Plan>();
+  Plan &plan = *made;
+  plan.spec = &spec, plan.typing = typed.value;
+  plan.machine = request.device.kind == DeviceKind::Cuda ? Machine::Cuda : Machine::Cpu;
+  plan.device = request.device, plan.dtype = plan.typing->typed.result;
+  plan.shape = request.domain, plan.count = request.count;
+  plan.with_out = call.out != nullptr, plan.asked = request.signature.out;
+  // Asking for the dtype that comes out anyway changes nothing, but for f64, which also decides the working float.
+  plan.serves_asking = plan.dtype != DType::F64 || plan.typing->typed.working == DType::F64;
+
+  const DimsRef domain = ref(plan.shape);
+  llvm::SmallVector<StrideSource, 8> sources;
+  for (size_t a = 0; a < call.args.size(); ++a) {
+    const Arg &arg = call.args[a];
+    PlannedOperand operand;
+    operand.host_scalar = request.host_scalar[a];
+    operand.tensor = arg.kind == ArgKind::Tensor && !operand.host_scalar;
+    if (operand.tensor) {
+      if (too_far(shape_of(arg), stride_of(arg), bytes(arg.dtype)))
+        return refuse(spec, Fault::Value, "`" + spec.names.arguments[a] + "` spans more memory than there is");
+      sources.push_back({shape_of(arg), stride_of(arg)});
+      operand.bytes = bytes(arg.dtype);
+      operand.stride = over_domain(shape_of(arg), stride_of(arg), domain);
+    }
+    plan.operands.push_back(std::move(operand));
+  }
+  if (call.out) plan.stride.assign(call.out->stride, call.out->stride + call.out->rank);
+  else plan.stride = output_strides(domain, {sources.data(), sources.size()});
+  const int64_t out_bytes = bytes(plan.dtype);
+  if (too_far(domain, ref(plan.stride), out_bytes)) return refuse(spec, Fault::Value, "`out` spans more memory than there is");
+  if (call.out && overlaps_itself(domain, ref(plan.stride)))
+    return refuse(spec, Fault::Value, "`out` holds some elements more than once (strides " + show_shape(ref(plan.stride)) + "); give a tensor of its own, as `out.clone()` makes");
+  plan.out_stride = in_bytes(plan.stride, out_bytes);
+  plan.out_extremes = extremes(domain, ref(plan.stride), out_bytes);
+
+  if (plan.count > 0) {
+    llvm::SmallVector<Dims, 8> strides;
+    for (const PlannedOperand &o : plan.operands) strides.push_back(o.tensor ? o.stride : Dims(domain.size(), 0));
+    plan.loop = make_loop(domain, ref(plan.stride), {strides.data(), strides.size()}, plan.typing->positions);
+  } else {
+    plan.loop.inputs.resize(plan.operands.size());
+    plan.loop.out.inner = 1;
+  }
+  plan.form = make_form(plan.loop, plan.dtype, plan.typing->operands, plan.typing->positions, plan.machine);
+  plan.bytes_per_position = out_bytes;
+  for (size_t a = 0; a < plan.operands.size(); ++a) {
+    PlannedOperand &o = plan.operands[a];
+    if (!o.tensor) continue;
+    o.may_be_vector = plan.machine == Machine::Cuda && plan.form.args[a] == Access::Vector;
+    o.may_alias = request.signature.args[a].dtype == plan.dtype && same_walk(domain, ref(o.stride), ref(plan.stride));
+    o.extremes = extremes(domain, ref(o.stride), o.bytes);
+    o.stride = in_bytes(std::move(o.stride), o.bytes);
+    if (plan.typing->operands[a].read && plan.form.args[a] != Access::Broadcast) plan.bytes_per_position += o.bytes;
+  }
+  Result<std::shared_ptr<Plan>> result;
+  result.value = std::move(made);
+  return result;
+}
+
+uint64_t hash_of(const PlanKey &key) { return uint64_t(llvm::hash_combine_range(key.begin(), key.end())); }
+
+} // namespace
+
+Result<PlanRef> plan(const SpecRef &spec, const Call &call) noexcept try {
+  PlanKey key;
+  key.push_back(call.has_dtype ? 1 + int64_t(call.dtype) : 0);
+  append_arguments(call, key);
+  const size_t arguments_end = key.size();
+  if (call.out) append_tensor(*call.out, key);
+  const uint64_t hash = hash_of(key);
+
+  std::shared_ptr<Plan> found;
+  std::vector<std::shared_ptr<Plan>> dropped; // dies after the lock
+  {
+    const LibraryLock lock;
+    const auto [first, last] = spec->plans.equal_range(hash);
+    for (auto at = first; at != last && !found; ++at)
+      if (at->second->key == key) found = at->second;
+    if (found) {
+      ++counts.plan_hits;
+    } else {
+      auto made = make_plan(*spec, call);
+      if (!made) return pass_on<PlanRef>(std::move(made));
+      found = std::move(made.value);
+      found->key = key, found->arguments_end = arguments_end;
+      ++counts.plans;
+      for (auto at = spec->plans.begin(); spec->plans.size() >= most_plans && at != spec->plans.end();) {
+        const bool unused = at->second.use_count() == 1;
+        if (unused) dropped.push_back(std::move(at->second));
+        at = unused ? spec->plans.erase(at) : std::next(at);
+      }
+      spec->plans.emplace(hash, found);
+    }
+  }
+  if (auto launch = launch_for(*found, call, false); !launch) return pass_on<PlanRef>(std::move(launch));
+  Result<PlanRef> result;
+  const auto held = std::make_shared<Held>(Held{spec, std::move(found)});
+  result.value = PlanRef(held, held->plan.get());
+  return result;
+} catch (const std::exception &error) {
+  return crashed<PlanRef>(error);
+}
+
+Output output(const Plan &plan) noexcept { return {plan.dtype, plan.device, ref(plan.shape), ref(plan.stride)}; }
+
+bool matches(const Plan &plan, const Call &call) noexcept try {
+  if (plan.with_out && !call.out) return false;
+  if (const auto asked = asked_dtype(call); asked != plan.asked && !(asked == plan.dtype && plan.serves_asking)) return false;
+  PlanKey key;
+  key.push_back(plan.key[0]); // what it asks for was looked at above
+  append_arguments(call, key);
+  if (key.size() != plan.arguments_end || !std::equal(key.begin(), key.end(), plan.key.begin())) return false;
+  if (!call.out) return true;
+  const Arg &out = *call.out;
+  return out.dtype == plan.dtype && out.device == plan.device && std::equal(plan.shape.begin(), plan.shape.end(), out.shape, out.shape + out.rank) &&
+         same_walk(ref(plan.shape), ref(plan.stride), stride_of(out));
+} catch (const std::exception &) { // no memory for the key: plan() will say so
+  return false;
+}
+
+} // namespace elsewise::api

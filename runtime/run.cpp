@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// One call of a plan: what only pointers and values can tell is checked, then the code is started. On a fault nothing was written.
+#include "runtime/spec.h"
+#include <algorithm>
+
+namespace elsewise::api {
+
+namespace {
+
+std::string name_of(const Plan &plan, size_t argument) { return "`" + plan.spec->names.arguments[argument] + "`"; }
+
+bool apart(uintptr_t a, const Extremes &of_a, uintptr_t b, const Extremes &of_b) {
+  return a + uintptr_t(of_a.high) <= b + uintptr_t(of_b.low) || b + uintptr_t(of_b.high) <= a + uintptr_t(of_a.low);
+}
+
+// Overlap of `out` with what is not the identical view, and alignment. Empty: fine.
+std::string wrong_memory(const Plan &plan, const Launch &launch, const Call &call) {
+  const uintptr_t out = reinterpret_cast<uintptr_t>(call.out->data);
+  if (!out) return "`out` has no memory";
+  if (out % uintptr_t(bytes(plan.dtype))) return std::string("`out` is not aligned to its dtype ") + spelling(plan.dtype) + "; give a fresh one";
+  for (size_t a = 0; a < plan.operands.size(); ++a) {
+    const PlannedOperand &o = plan.operands[a];
+    if (!o.tensor) {
+      if (o.host_scalar && !call.args[a].data) return name_of(plan, a) + " has no memory";
+      continue;
+    }
+    const uintptr_t at = reinterpret_cast<uintptr_t>(call.args[a].data);
+    if (!at) return name_of(plan, a) + " has no memory";
+    if (at % uintptr_t(o.bytes)) return name_of(plan, a) + " is not aligned to its dtype " + spelling(call.args[a].dtype) + "; pass a copy";
+    if (launch.alias >> a & 1 || apart(at, o.extremes, out, plan.out_extremes)) continue;
+    if (at == out && o.may_alias) continue; // the identical view of an argument that no piece reads
+    if (overlap({at, ref(o.stride), o.bytes}, {out, ref(plan.out_stride), bytes(plan.dtype)}, ref(plan.shape)))
+      return "`out` overlaps " + name_of(plan, a) + " without being the same view, so elements would be overwritten before they are read; pass `" +
+             plan.spec->names.arguments[a] + ".clone()`";
+  }
+  return "";
+}
+
+// Raw addresses: is each where the call says it is?
+std::string wrong_place(const Plan &plan, const Call &call) {
+  std::string why;
+  const CudaDriver *driver = cuda_driver(why);
+  if (!driver) return ""; // then all memory is the host's
+  auto look = [&](const std::string &name, const Arg &arg) -> std::string {
+    const PointerKind kind = pointer_kind(*driver, arg.data);
+    if (arg.device.kind == DeviceKind::Cpu) return kind.device && !kind.host ? name + " is memory of " + show_device({DeviceKind::Cuda, kind.ordinal}) + ", not of the host" : "";
+    if (!kind.known || !kind.device) return name + " is not CUDA memory: a host address was given as one of " + show_device(arg.device);
+    if (kind.ordinal != arg.device.ordinal && !kind.host) return name + " is memory of " + show_device({DeviceKind::Cuda, kind.ordinal}) + ", not of " + show_device(arg.device);
+    return "";
+  };
+  std::string wrong = look("`out`", *call.out);
+  for (size_t a = 0; a < plan.operands.size() && wrong.empty(); ++a)
+    if (plan.operands[a].tensor || plan.operands[a].host_scalar) wrong = look(name_of(plan, a), call.args[a]);
+  return wrong;
+}
+
+std::string start_cuda(const Plan &plan, const Launch &launch, const Call &call, std::span<Slot> slots, std::span<const BoxBounds> boxes) {
+  const Kernel &k = launch.variant->kernel;
+  Geometry g = geometry(k, k.form, plan.loop.rows, plan.loop.extent, reinterpret_cast<uintptr_t>(call.out->data), ref(plan.loop.out.rows));
+  LiveRanges live;
+  if (launch.shift >= 0) slots[launch.shift].integer = g.shift;
+  if (launch.blocks >= 0) slots[launch.blocks].integer = g.blocks;
+  if (launch.live >= 0) live = live_ranges(k, boxes, plan.loop.extent, g.shift, g.grid);
+  if (g.grid == 0) return "";
+  llvm::SmallVector<void *, 48> parameters;
+  for (Slot &s : slots) parameters.push_back(&s);
+  if (launch.live >= 0) parameters[launch.live] = &live;
+  std::string error;
+  launch.variant->cuda.launch(plan.device.ordinal, g, call.stream, parameters.data(), error);
+  return error;
+}
+
+} // namespace
+
+Result<bool> run(const Plan &plan, const Call &call) noexcept try {
+  if (!call.out) return fault<bool>(Fault::Type, "run() needs an `out`", *plan.spec);
+  auto found = launch_for(plan, call, false);
+  if (!found) return pass_on<bool>(std::move(found));
+  const Launch *launch = found.value;
+  if (plan.count > 0) {
+    if (std::string wrong = wrong_memory(plan, *launch, call); !wrong.empty()) return fault<bool>(Fault::Value, std::move(wrong), *plan.spec);
+    if (call.raw_pointers)
+      if (std::string wrong = wrong_place(plan, call); !wrong.empty()) return fault<bool>(Fault::Value, std::move(wrong), *plan.spec);
+  }
+
+  llvm::SmallVector<Slot, 48> slots(launch->slots.begin(), launch->slots.end());
+  llvm::SmallVector<BoxBounds, 8> boxes;
+  if (!launch->settled) {
+    auto settled = settle(plan, *launch, call, {slots.data(), slots.size()}, boxes);
+    if (!settled) return settled;
+    if (!settled.value) { // this call's indexes need 128 bits
+      found = launch_for(plan, call, true);
+      if (!found) return pass_on<bool>(std::move(found));
+      launch = found.value;
+      slots.assign(launch->slots.begin(), launch->slots.end());
+      settled = settle(plan, *launch, call, {slots.data(), slots.size()}, boxes);
+      if (!settled) return settled;
+    }
+  }
+  Result<bool> result;
+  result.value = true;
+  if (plan.count == 0) return result;
+
+  for (size_t s = 0; s < slots.size(); ++s)
+    if (const int32_t of = launch->pointers[s]; of != no_pointer) slots[s].pointer = of == out_pointer ? call.out->data : call.args[of].data;
+  if (plan.machine == Machine::Cpu) {
+    run_cpu(*launch->variant->cpu, slots.data(), plan.loop.rows, plan.loop.extent, plan.bytes_per_position);
+    return result;
+  }
+  const std::span<const BoxBounds> bounds = launch->settled ? std::span(launch->boxes.data(), launch->boxes.size()) : std::span(boxes.data(), boxes.size());
+  if (std::string error = start_cuda(plan, *launch, call, {slots.data(), slots.size()}, bounds); !error.empty())
+    return fault<bool>(Fault::Environment, std::move(error), *plan.spec);
+  return result;
+} catch (const std::exception &error) {
+  return crashed<bool>(error);
+}
+
+} // namespace elsewise::api

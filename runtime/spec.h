@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands behind the facade's handles: a spec with its typings, their compiled variants, and launch plans. None of it outlives its Spec, none holds a tensor.
+#pragma once
+#include "compiler/check/typed.h"
+#include "compiler/ir/abi.h"
+#include "runtime/cpu/jit.h"
+#include "runtime/cuda/launch.h"
+#include "runtime/elsewise.h"
+#include "runtime/host/faults.h"
+#include "runtime/layout/layout.h"
+#include "runtime/layout/overlap.h"
+#include <atomic>
+#include <list>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+namespace elsewise::api {
+
+/// Code for one typing, form and machine. The kernel is there from the start; the code is made by prepare().
+struct Variant {
+  Variant(Kernel scheduled, Machine machine);
+  Kernel kernel;
+  Machine machine;
+  std::vector<SlotInfo> slots;
+  HostProgram program;
+  CallChecks checks;
+  bool uses_parameters = false; // some host node depends on a parameter
+  bool live = false;            // has_live()
+  std::mutex compiling;
+  std::atomic<bool> compiled = false;
+  std::unique_ptr<CpuCode> cpu;
+  CudaCode cuda;
+};
+
+/// A spec under one signature: everything that types decide.
+struct Typing {
+  Signature signature;
+  std::vector<bool> host_scalar;  // by argument: a 0-d tensor on the CPU that goes with CUDA data, read at the call
+  Typed typed;
+  Kernel kernel;                  // lowered
+  bool positions = false;         // some piece reads or bounds a position
+  std::vector<Operand> operands;  // by argument
+  std::vector<std::shared_ptr<Variant>> variants; // guarded by the library's lock
+};
+
+/// A call's types, shapes, strides and devices as numbers: what plans are found by.
+using PlanKey = llvm::SmallVector<int64_t, 48>;
+
+class Spec {
+public:
+  Spec(std::string text, std::string file) : source(std::move(text), std::move(file)) {}
+  ~Spec();
+
+  Source source;
+  Ast ast;
+  Names names;
+  std::vector<Diagnostic> warnings;
+  std::string shown; // the text on one short line, for messages
+
+  // Guarded by the library's lock.
+  mutable std::list<Typing> typings;
+  mutable std::unordered_multimap<uint64_t, std::shared_ptr<Plan>> plans;
+};
+
+/// A plan's use of one variant: which arguments are the same view as `out`, which contiguous ones are not aligned with it.
+struct Launch {
+  uint64_t alias = 0, scalar = 0; // by argument
+  bool wide = false;
+  std::shared_ptr<Variant> variant;
+  llvm::SmallVector<Slot, 32> slots;      // all of them; pointers are filled in at a call
+  llvm::SmallVector<int32_t, 8> pointers; // by slot: an argument, out_pointer, or no_pointer
+  int32_t shift = -1, blocks = -1, live = -1; // slots that the geometry fills
+  // Uniforms, bounds and their checks: settled here once if no parameter enters them, else at every call.
+  bool settled = false;
+  llvm::SmallVector<BoxBounds, 8> boxes;
+};
+
+/// An operand of a plan, by argument.
+struct PlannedOperand {
+  bool tensor = false;      // on the plan's device
+  bool host_scalar = false;
+  bool may_be_vector = false; // contiguous, and every row starts where the output's does: left to addresses
+  bool may_alias = false;   // has the output's dtype and walks memory as it does
+  int32_t bytes = 1;
+  Dims stride;              // over the domain, in bytes
+  Extremes extremes;
+};
+
+class Plan {
+public:
+  const Spec *spec = nullptr; // alive while a PlanRef is: see Held
+  Typing *typing = nullptr;
+  PlanKey key;
+  size_t arguments_end = 0; // in key: beyond it stands `out`
+  bool with_out = false;
+  std::optional<DType> asked; // what `dtype=` or `out` asked for
+  bool serves_asking = false; // a call that asks for the plan's own dtype has the same typing
+
+  Machine machine = Machine::Cpu;
+  Device device;
+  DType dtype = DType::F32;
+  Dims shape, stride;
+  int64_t count = 0;
+  Loop loop;
+  Form form; // as if all were aligned and distinct
+  Dims out_stride; // over the domain, in bytes
+  Extremes out_extremes;
+  std::vector<PlannedOperand> operands;
+  int64_t bytes_per_position = 0;
+
+  mutable std::mutex launching;
+  mutable std::vector<std::unique_ptr<Launch>> launches; // never removed while the plan lives
+  mutable std::atomic<const Launch *> last = nullptr;
+};
+
+/// What a PlanRef owns.
+struct Held {
+  SpecRef spec;
+  std::shared_ptr<Plan> plan;
+};
+
+inline constexpr int32_t out_pointer = -1, no_pointer = -2;
+inline constexpr size_t most_arguments = 64; // of one spec in a call: the width of Launch's sets
+
+/// The counters of this process.
+struct Counts {
+  std::atomic<uint64_t> variants = 0, plans = 0, variant_hits = 0, plan_hits = 0;
+};
+extern Counts counts;
+
+/// The lock of everything cached. Held shared by whoever works inside it, so that fork() waits until nobody does.
+class LibraryLock {
+public:
+  LibraryLock();
+  ~LibraryLock();
+  LibraryLock(const LibraryLock &) = delete;
+};
+/// Held (shared) around whatever takes another lock of the library, a compilation's included.
+class ForkGate {
+public:
+  ForkGate();
+  ~ForkGate();
+  ForkGate(const ForkGate &) = delete;
+};
+
+// spec.cpp
+std::vector<Diagnostic> convert(const std::vector<elsewise::Diagnostic> &, const Source &, bool errors);
+void forget_caches(); // clear_cache()
+
+// typing.cpp
+/// The typing for a signature, made if it is new. Under the library's lock.
+Result<Typing *> typing_for(const Spec &, const Signature &, const std::vector<bool> &host_scalar);
+
+// variant.cpp
+/// The variant for a form, made (but not compiled) if it is new. Under the library's lock.
+Result<std::shared_ptr<Variant>> variant_for(const Spec &, Typing &, const Form &, Machine);
+/// Compiles it for `device` unless it is. `stream`: refuses to compile or load while this CUDA stream is capturing.
+Result<bool> prepare(Variant &, Device device, void *stream);
+
+// call.cpp
+/// Appends what a plan depends on: kinds, dtypes, shapes, strides and devices of the arguments, and the call's options but `out`.
+void append_arguments(const Call &, PlanKey &);
+void append_tensor(const Arg &, PlanKey &);
+/// The dtype that `dtype=`, else `out`, asks for.
+std::optional<DType> asked_dtype(const Call &);
+inline DimsRef shape_of(const Arg &a) { return {a.shape, size_t(a.rank)}; }
+inline DimsRef stride_of(const Arg &a) { return {a.stride, size_t(a.rank)}; }
+std::string show_shape(DimsRef); // "(3, 4)", "(3,)", "()"
+std::string show_device(Device); // "cpu", "cuda:0"
+/// Value of a parameter, or of a 0-d tensor on the host, as host nodes take it.
+HostValue host_value_of(const Arg &);
+
+/// What types and shapes of a call come to, or why it cannot be.
+struct Request {
+  Signature signature;
+  std::vector<bool> host_scalar;
+  Device device;
+  Dims domain;
+  int64_t count = 0;
+};
+Result<Request> read_call(const Spec &, const Call &);
+
+// launch.cpp
+/// The launch of a plan for the pointers of a call, compiled. `call.out` may be missing: then it is aligned and distinct.
+Result<const Launch *> launch_for(const Plan &, const Call &, bool wide);
+/// Host values of a call into uniforms and bounds; false in `value` if the call needs the wide variant. Faults: the call's.
+Result<bool> settle(const Plan &, const Launch &, const Call &, std::span<Slot> slots, llvm::SmallVectorImpl<BoxBounds> &boxes);
+
+// Messages
+template <class T> Result<T> fault(Fault f, std::string message, const Spec &spec) {
+  Result<T> r;
+  r.fault = f, r.message = std::move(message);
+  if (!spec.shown.empty()) r.message += "; in `" + spec.shown + "`";
+  return r;
+}
+/// What reached the border of the facade: no memory, or a lock that the system refused.
+template <class T> Result<T> crashed(const std::exception &error) {
+  Result<T> r;
+  r.fault = Fault::Internal, r.message = error.what();
+  return r;
+}
+template <class T, class U> Result<T> pass_on(Result<U> &&other) {
+  Result<T> r;
+  r.fault = other.fault, r.message = std::move(other.message), r.diagnostics = std::move(other.diagnostics);
+  return r;
+}
+
+} // namespace elsewise::api

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Variants: a typing's kernel in one form, scheduled, and compiled when a call needs it. Where its launch arguments come from is not its business.
+#include "compiler/emit/emit.h"
+#include "compiler/passes/passes.h"
+#include "runtime/cuda/nvrtc.h"
+#include "runtime/spec.h"
+#include <algorithm>
+
+namespace elsewise::api {
+
+Variant::Variant(Kernel scheduled, Machine machine)
+    : kernel(std::move(scheduled)), machine(machine), slots(elsewise::slots(kernel, machine == Machine::Cuda ? Backend::Cuda : Backend::Cpu)), program(kernel),
+      checks(kernel), live(machine == Machine::Cuda && has_live(kernel)) {
+  for (NodeId n : kernel.host) uses_parameters |= kernel[n].op == Op::Param;
+}
+
+Result<std::shared_ptr<Variant>> variant_for(const Spec &spec, Typing &typing, const Form &form, Machine machine) {
+  Result<std::shared_ptr<Variant>> result;
+  for (const auto &v : typing.variants)
+    if (v->machine == machine && v->kernel.form == form) {
+      ++counts.variant_hits;
+      result.value = v;
+      return result;
+    }
+  std::string error;
+  Kernel scheduled = run_passes(typing.kernel, PassOptions{.form = form, .has_form = true}, &error);
+  if (!error.empty()) return fault<std::shared_ptr<Variant>>(Fault::Internal, "internal error: the IR is malformed; please report this rule\n" + error, spec);
+  result.value = std::make_shared<Variant>(std::move(scheduled), machine);
+  typing.variants.push_back(result.value);
+  ++counts.variants;
+  return result;
+}
+
+static Result<bool> compile_cuda(Variant &variant, Device device, void *stream) {
+  Result<bool> result{true, {}, {}, {}};
+  if (variant.cuda.loaded(device.ordinal)) return result;
+  auto failed = [&](Fault fault, std::string message) {
+    result.value = false, result.fault = fault, result.message = std::move(message);
+    return result;
+  };
+  std::string error;
+  if (stream_is_capturing(device.ordinal, stream))
+    return failed(Fault::Environment, "the stream is being captured and this kernel is not compiled yet; call it once, or ew.warmup(), before the capture");
+  const std::string arch = device_arch(device.ordinal, error);
+  if (arch.empty()) return failed(Fault::Environment, error);
+  std::string code = variant.cuda.cubin(arch);
+  if (code.empty()) {
+    const std::string text = emit_cuda(variant.kernel);
+    NvrtcResult made = nvrtc_compile(text, arch, false, cuda_options(variant.kernel));
+    if (!made.error.empty()) return failed(made.missing ? Fault::Environment : Fault::Internal, made.error);
+    code = std::move(made.code);
+  }
+  if (!variant.cuda.load(device.ordinal, arch, code, error)) return failed(Fault::Environment, error);
+  return result;
+}
+
+Result<bool> prepare(Variant &variant, Device device, void *stream) {
+  Result<bool> result{true, {}, {}, {}};
+  if (variant.machine == Machine::Cpu && variant.compiled.load(std::memory_order_acquire)) return result;
+  if (variant.machine == Machine::Cuda && variant.cuda.loaded(device.ordinal)) return result;
+  const ForkGate gate;
+  std::lock_guard lock(variant.compiling);
+  if (variant.machine == Machine::Cuda) return compile_cuda(variant, device, stream);
+  if (variant.compiled) return result;
+  std::string error;
+  variant.cpu = compile_cpu(variant.kernel, error);
+  if (!variant.cpu) {
+    result = {false, Fault::Internal, error, {}};
+    return result;
+  }
+  variant.compiled.store(true, std::memory_order_release);
+  return result;
+}
+
+} // namespace elsewise::api

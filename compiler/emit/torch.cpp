@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rule as a Python function in plain torch: what its results are compared with. It reads syntax and types, and never
+// the IR.
+#include "compiler/check/kinds.h"
+#include "compiler/emit/emit.h"
+#include "compiler/emit/torch_expr.h"
+#include "compiler/emit/torch_helpers.h"
+#include <algorithm>
+
+namespace elsewise {
+namespace {
+
+/// On one line, fit for a Python comment.
+std::string comment(std::string_view text) {
+  std::string line;
+  bool blank = false;
+  for (char c : text) {
+    if ((unsigned char)c <= ' ' || c == 0x7f) {
+      blank = !line.empty();
+      continue;
+    }
+    if (blank) line += ' ';
+    blank = false;
+    line += c;
+  }
+  return line;
+}
+
+class TorchRule {
+public:
+  TorchRule(const Source &source, const Ast &ast, const Names &names, const Signature &signature, const Typed &typed)
+      : source_(source), ast_(ast), names_(names), signature_(signature), typed_(typed),
+        code_(ast, names, signature, typed) {}
+
+  std::string print() {
+    for (size_t a = 0; a < signature_.args.size(); ++a)
+      if (signature_.args[a].kind == ArgKind::Tensor)
+        (signature_.args[a].zero_dim ? zero_dim_ : tensors_).push_back(names_.arguments[a]);
+    const std::vector<std::string> body = pieces();
+    std::string text;
+    const bool shape = code_.uses_length || code_.uses_position;
+    if (shape || code_.uses_math || code_.helpers.count("_whole")) text += import("math");
+    text += import("torch") + "\n\n";
+    for (const TorchHelper &h : torch_helpers)
+      if (needed(h)) text += renamed(std::string(h.text)) + "\n\n";
+    text += "def rule(" + parameters() + "):\n";
+    text += "    \"\"\"" + describe() + "\"\"\"\n";
+    text += "    # " + comment(source_.text()) + "\n";
+    const bool device = tensors_.empty() && zero_dim_.empty();
+    if (!device)
+      for (const std::string &z : zero_dim_)
+        if (z + ".device" != code_.device()) text += "    " + z + " = " + z + ".to(" + code_.device() + ")\n";
+    text += domain();
+    if (code_.uses_length || code_.uses_position) text += "    n = " + code_.global("math") + ".prod(shape)\n";
+    if (code_.uses_position)
+      text += "    i = " + code_.global("torch") + ".arange(n, device=" + code_.device() + ").reshape(shape)\n";
+    for (const std::string &line : body) text += "    " + line + "\n";
+    return text + "    return out.expand(shape)\n";
+  }
+
+private:
+  std::string import(const std::string &module) {
+    const std::string name = code_.global(module);
+    return "import " + module + (name == module ? "" : " as " + name) + "\n";
+  }
+
+  bool needed(const TorchHelper &h) const {
+    if (code_.helpers.count(std::string(h.name))) return true;
+    for (const TorchHelper &other : torch_helpers)
+      if (code_.helpers.count(std::string(other.name)) &&
+          (" " + std::string(other.needs) + " ").find(" " + std::string(h.name) + " ") != std::string::npos)
+        return true;
+    return false;
+  }
+
+  /// Helpers under the names that no argument hides.
+  std::string renamed(std::string text) {
+    std::vector<std::string> globals = {"torch", "math"};
+    for (const TorchHelper &h : torch_helpers) globals.emplace_back(h.name);
+    for (const std::string &name : globals) {
+      const std::string other = code_.global(name);
+      if (other == name) continue;
+      for (size_t at = 0; (at = text.find(name, at)) != std::string::npos; at += other.size()) {
+        const auto part = [&](size_t p) {
+          return p < text.size() && (isalnum((unsigned char)text[p]) || text[p] == '_');
+        };
+        if ((at && part(at - 1)) || part(at + name.size())) continue;
+        text.replace(at, name.size(), other);
+      }
+    }
+    return text;
+  }
+
+  std::string parameters() const {
+    std::string list;
+    for (const std::string &a : names_.arguments) list += a + ", ";
+    list += "*, shape=None";
+    if (tensors_.empty() && zero_dim_.empty()) list += ", device=None";
+    return list;
+  }
+
+  std::string describe() const {
+    std::string kinds;
+    for (size_t a = 0; a < signature_.args.size(); ++a) {
+      const ArgType &t = signature_.args[a];
+      const char *kind = t.kind == ArgKind::Int     ? "int"
+                         : t.kind == ArgKind::Float ? "float"
+                         : t.kind == ArgKind::Bool  ? "bool"
+                                                    : torch_name(t.dtype);
+      kinds += (kinds.empty() ? "" : ", ") + names_.arguments[a] + ": " + kind;
+      if (t.kind == ArgKind::Tensor) kinds += t.zero_dim ? " tensor of no dimensions" : " tensor";
+    }
+    const bool tensors = !tensors_.empty() || !zero_dim_.empty();
+    return (kinds.empty() ? "" : kinds + ". ") + "Gives " + torch_name(typed_.result) + " of `shape`" +
+           (tensors ? ", by default the tensors' common one." : ".");
+  }
+
+  std::string domain() {
+    const std::vector<std::string> &from = tensors_.empty() ? zero_dim_ : tensors_;
+    if (from.empty()) return "    shape = tuple(shape)\n";
+    std::string common = from[0] + ".shape";
+    if (from.size() > 1) {
+      common = code_.global("torch") + ".broadcast_shapes(";
+      for (size_t k = 0; k < from.size(); ++k) common += (k ? ", " : "") + from[k] + ".shape";
+      common += ")";
+    }
+    return "    shape = " + common + " if shape is None else tuple(shape)\n";
+  }
+
+  std::string place(const SpecPiece &piece) const {
+    const LineColumn at = source_.position(piece.where.begin);
+    return "  # " + std::to_string(at.line) + ":" + std::to_string(at.column) + " " +
+           comment(source_.slice(piece.where));
+  }
+
+  /// From the last piece to the first, each over what comes behind it: the first that matches wins.
+  std::vector<std::string> pieces() {
+    std::vector<std::string> lines;
+    const std::string torch = code_.global("torch");
+    for (size_t p = ast_.pieces.size(); p-- > 0;) {
+      if (!typed_.reachable[p]) continue;
+      const SpecPiece &piece = ast_.pieces[p];
+      const Python value = code_.stored(piece.value, typed_.result);
+      if (lines.empty()) { // whatever its guard, it takes the rest: that was proved
+        std::string text = value.text;
+        if (!value.tensor) {
+          text = torch + ".full(shape, " + value.text + ", dtype=" + code_.dtype(typed_.result) +
+                 ", device=" + code_.device() + ")";
+        }
+        lines.push_back("out = " + text + place(piece));
+        continue;
+      }
+      const Python guard = code_.value(piece.guard, Use::Value);
+      std::string text = torch + ".where(" + guard.text + ", " + value.text + ", out)";
+      if (!guard.tensor)
+        text = (value.tensor ? value.text : torch + ".full_like(out, " + value.text + ")") + " if " + guard.text +
+               " else out";
+      lines.push_back("out = " + text + place(piece));
+    }
+    return lines;
+  }
+
+  const Source &source_;
+  const Ast &ast_;
+  const Names &names_;
+  const Signature &signature_;
+  const Typed &typed_;
+  TorchExpressions code_;
+  std::vector<std::string> tensors_, zero_dim_;
+};
+
+} // namespace
+
+std::string emit_torch(const Source &source, const Ast &ast, const Names &names, const Signature &signature,
+                       const Typed &typed) {
+  return TorchRule(source, ast, names, signature, typed).print();
+}
+
+} // namespace elsewise

@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: Apache-2.0
+// One Python expression an expression: operators where torch means the same, helper functions where it does not.
+// Numbers without a tensor stay Python's.
+#include "compiler/emit/torch_expr.h"
+#include "compiler/check/composite.h"
+#include "compiler/check/kinds.h"
+#include "compiler/emit/torch_helpers.h"
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace elsewise {
+namespace {
+
+Level level(Operator op) {
+  switch (op) {
+  case Operator::Or:
+    return Level::Or;
+  case Operator::And:
+    return Level::And;
+  case Operator::Not:
+    return Level::Not;
+  case Operator::BitOr:
+    return Level::BitOr;
+  case Operator::BitXor:
+    return Level::BitXor;
+  case Operator::BitAnd:
+    return Level::BitAnd;
+  case Operator::Shl:
+  case Operator::Shr:
+    return Level::Shift;
+  case Operator::Add:
+  case Operator::Sub:
+    return Level::Sum;
+  case Operator::Mul:
+  case Operator::Div:
+  case Operator::FloorDiv:
+  case Operator::Mod:
+    return Level::Product;
+  case Operator::Neg:
+  case Operator::Plus:
+  case Operator::BitNot:
+    return Level::Unary;
+  case Operator::Pow:
+    return Level::Power;
+  default:
+    return Level::Compare;
+  }
+}
+
+std::string shortest(double v) {
+  std::array<char, 64> buffer;
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), v).ptr;
+  std::string text(buffer.data(), end);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+bool power_of_two(double v) {
+  int exponent;
+  return v != 0 && std::fabs(std::frexp(v, &exponent)) == 0.5;
+}
+
+/// torch's short word for a conversion, where it has one.
+const char *method(DType d) {
+  switch (d) {
+  case DType::F16:
+    return "half";
+  case DType::BF16:
+    return "bfloat16";
+  case DType::F32:
+    return "float";
+  case DType::F64:
+    return "double";
+  case DType::I64:
+  case DType::Index:
+    return "long";
+  case DType::Bool:
+    return "bool";
+  default:
+    return nullptr;
+  }
+}
+
+std::string filled(std::string_view text, const std::vector<std::string> &operands) {
+  std::string out;
+  for (size_t k = 0; k < text.size(); ++k) {
+    const bool hole = text[k] == '{' && k + 2 < text.size() && text[k + 2] == '}';
+    if (hole) out += operands[size_t(text[k + 1] - '0')], k += 2;
+    else out += text[k];
+  }
+  return out;
+}
+
+} // namespace
+
+TorchExpressions::TorchExpressions(const Ast &ast, const Names &names, const Signature &signature, const Typed &typed)
+    : ast_(ast), names_(names), signature_(signature), typed_(typed) {
+  bool found = false;
+  for (int pass = 0; pass < 2; ++pass) // a tensor with dimensions says the device, else a 0-d one
+    for (size_t a = 0; a < signature.args.size() && !found; ++a)
+      if (signature.args[a].kind == ArgKind::Tensor && signature.args[a].zero_dim == (pass == 1)) {
+        device_ = names.arguments[a] + ".device";
+        found = true;
+      }
+}
+
+std::string TorchExpressions::global(const std::string &wanted) {
+  std::string name = wanted;
+  while (std::find(names_.arguments.begin(), names_.arguments.end(), name) != names_.arguments.end()) name += '_';
+  return name;
+}
+
+std::string TorchExpressions::helper(const std::string &name) {
+  helpers.insert(name);
+  return global(name);
+}
+
+std::string TorchExpressions::dtype(DType d) { return global("torch") + "." + torch_name(d); }
+
+std::string TorchExpressions::at(const Python &c, Level least) {
+  return c.level >= least ? c.text : "(" + c.text + ")";
+}
+
+Python TorchExpressions::infix(const Python &a, Operator op, const Python &b, DType result) {
+  const Level l = level(op);
+  const bool power = op == Operator::Pow; // associates to the right, and takes a sign only there
+  const Level left = power ? Level::Atom : l, right = power ? Level::Unary : Level(int(l) + 1);
+  return {at(a, left) + " " + spelling(op) + " " + at(b, right), l, a.tensor || b.tensor, result};
+}
+
+Python TorchExpressions::value(ExprId e, Use use) { return make(e, use); }
+
+Python TorchExpressions::make(ExprId e, Use use) {
+  const ExprType &t = typed_.at(e, use);
+  switch (ast_[e].kind) {
+  case ExprKind::Literal:
+    return literal(ast_.literal(e));
+  case ExprKind::Name:
+    return name(e);
+  case ExprKind::Unary:
+    return unary(e, t);
+  case ExprKind::Binary:
+    return binary(e, t);
+  case ExprKind::Call:
+    return call(e, t);
+  case ExprKind::Error:
+    break;
+  }
+  return {};
+}
+
+Python TorchExpressions::literal(const Literal &l) {
+  if (l.kind == LiteralKind::Bool)
+    return {l.integer ? "True" : "False", Level::Atom, false, DType::Bool, true, double(l.integer)};
+  if (l.kind == LiteralKind::Int)
+    return {decimal(l.integer), Level::Atom, false, DType::Index, true, double(l.integer)};
+  Python c{"", Level::Atom, false, DType::F64, true, l.real};
+  if (std::isfinite(l.real)) {
+    c.text = shortest(l.real);
+  } else {
+    uses_math = true;
+    c.text = global("math") + (std::isnan(l.real) ? ".nan" : ".inf");
+  }
+  return c;
+}
+
+Python TorchExpressions::name(ExprId e) {
+  const Resolved r = names_.of[e];
+  if (r.binding == Binding::Position) {
+    uses_position = true;
+    return {ast_.name(e), Level::Atom, true, DType::Index};
+  }
+  if (r.binding == Binding::Length) {
+    uses_length = true;
+    return {ast_.name(e), Level::Atom, false, DType::Index};
+  }
+  const ArgType &a = signature_.args[r.index];
+  const DType d = a.kind == ArgKind::Tensor  ? a.dtype
+                  : a.kind == ArgKind::Float ? DType::F64
+                  : a.kind == ArgKind::Bool  ? DType::Bool
+                                             : DType::Index;
+  return {names_.arguments[r.index], Level::Atom, a.kind == ArgKind::Tensor, d};
+}
+
+/// A Python number as a 0-d tensor, with the language's conversions.
+Python TorchExpressions::as_tensor(const Python &c, DType d) {
+  if (c.tensor) return to(c, d);
+  if (d == DType::F32 || d == DType::F64) // which torch makes of a number as the language does
+    return {global("torch") + ".tensor(" + c.text + ", dtype=" + dtype(d) + ", device=" + device_ + ")", Level::Atom,
+            true, d};
+  return {helper("_scalar") + "(" + c.text + ", " + dtype(d) + ", " + device_ + ")", Level::Atom, true, d};
+}
+
+/// What an operand is converted to before an operation. Numbers without a tensor stay as they are: torch takes them in
+/// the tensor's dtype.
+Python TorchExpressions::to(Python c, DType d) {
+  if (!c.tensor || c.dtype == d) return c;
+  const auto wide = [](DType t) { return t == DType::Index ? DType::I64 : t; };
+  if (wide(c.dtype) == wide(d)) {
+    c.dtype = d;
+    return c;
+  }
+  return cast(c, d);
+}
+
+Python TorchExpressions::cast(Python c, DType d) {
+  if (!c.tensor) return as_tensor(c, d);
+  if (c.dtype == d) return c;
+  const std::string operand = at(c, Level::Atom);
+  Python r{"", Level::Atom, true, d};
+  if (is_float(c.dtype) && is_integer(d)) r.text = helper("_to_int") + "(" + c.text + ", " + dtype(d) + ")";
+  else if (c.dtype == DType::F64 && is_half(d)) r.text = helper("_to_half") + "(" + c.text + ", " + dtype(d) + ")";
+  else if (const char *own = method(d)) r.text = operand + "." + own + "()";
+  else r.text = operand + ".to(" + dtype(d) + ")";
+  return r;
+}
+
+Python TorchExpressions::stored(ExprId e, DType d) {
+  const Python c = value(e, Use::Value);
+  if (c.tensor) return cast(c, d);
+  const bool whole = c.dtype != DType::F64;
+  // Python ints and bools of a spec fit the promoted dtype; what does not fit another one wraps, which is a conversion.
+  if (whole && (d == typed_.promoted || is_float(d))) return c;
+  if (c.literal && is_float(d) && (std::fabs(c.real) < 6e4 || !std::isfinite(c.real))) return c;
+  return as_tensor(c, d);
+}
+
+Python TorchExpressions::unary(ExprId e, const ExprType &t) {
+  const Operator op = ast_[e].op;
+  if (op == Operator::Not) return logic(e);
+  const Python a = to(value(ast_.child(e, 0), t.operands), t.compute);
+  if (op == Operator::Plus) return a;
+  if (op == Operator::BitNot && a.dtype == DType::Bool && !a.tensor)
+    return {"not " + at(a, Level::Not), Level::Not, false, DType::Bool};
+  const DType d = a.tensor ? t.compute : a.dtype;
+  Python r{spelling(op) + at(a, Level::Unary), Level::Unary, a.tensor, d};
+  if (a.literal && op == Operator::Neg) r.literal = true, r.real = -a.real;
+  return r;
+}
+
+/// On tensors `&`, `|`, `~`; on Python's bools its own words.
+Python TorchExpressions::logic(ExprId e) {
+  const Operator op = ast_[e].op;
+  const Python a = value(ast_.child(e, 0), Use::Value);
+  if (op == Operator::Not) {
+    if (a.tensor) return {"~" + at(a, Level::Unary), Level::Unary, true, DType::Bool};
+    return {"not " + at(a, Level::Not), Level::Not, false, DType::Bool};
+  }
+  const Python b = value(ast_.child(e, 1), Use::Value);
+  if (a.tensor || b.tensor) return infix(a, op == Operator::And ? Operator::BitAnd : Operator::BitOr, b, DType::Bool);
+  return infix(a, op, b, DType::Bool);
+}
+
+Python TorchExpressions::binary(ExprId e, const ExprType &t) {
+  const Operator op = ast_[e].op;
+  if (op == Operator::And || op == Operator::Or) return logic(e);
+  if (is_comparison(op)) return comparison(e, t);
+  const DType c = t.compute;
+  Python a = to(value(ast_.child(e, 0), t.operands), c), b = to(value(ast_.child(e, 1), t.operands), c);
+  const bool tensor = a.tensor || b.tensor;
+  if (!tensor && t.type.kind == Kind::Data) a = as_tensor(a, c); // data by what it means: two bools divided
+  const DType result = a.tensor || b.tensor ? c : is_float(c) ? DType::F64 : c;
+  if (c == DType::Bool) {
+    const Operator logical = op == Operator::Add ? Operator::BitOr : op == Operator::Mul ? Operator::BitAnd : op;
+    return infix(a, logical, b, DType::Bool);
+  }
+  if (op == Operator::Div || op == Operator::FloorDiv || op == Operator::Mod) return division(op, a, b, c);
+  if (!a.tensor && !b.tensor) {
+    if (is_float(c)) return op == Operator::Pow ? on_host(op, a, b) : infix(a, op, b, DType::F64);
+    const char *own = op == Operator::Pow   ? "_power"
+                      : op == Operator::Shl ? "_shift_left"
+                      : op == Operator::Shr ? "_shift_right"
+                                            : nullptr;
+    const bool small = b.literal && b.real >= 0 && b.real < 128;
+    if (own && !small) return {helper(own) + "(" + a.text + ", " + b.text + ")", Level::Atom, false, DType::Index};
+    return infix(a, op, b, DType::Index);
+  }
+  if (op == Operator::Pow && is_integer(c)) { // torch refuses a negative Python exponent
+    const bool small = b.literal && b.real >= 0;
+    if (!b.tensor && !small) b = as_tensor(b, c);
+    if (!a.tensor) a = as_tensor(a, c);
+  }
+  if (op == Operator::Pow && is_float(c)) { // some exponents are worked otherwise if they are Python numbers
+    a = as_tensor(a, c), b = as_tensor(b, c);
+  }
+  if ((op == Operator::Shl || op == Operator::Shr) && !a.tensor) a = as_tensor(a, c);
+  if (c == DType::U8 && !a.tensor && a.dtype == DType::Bool) a = as_tensor(a, c);
+  return infix(a, op, b, result);
+}
+
+Python TorchExpressions::division(Operator op, Python a, Python b, DType c) {
+  const bool nonzero = b.literal && b.real != 0 && std::isfinite(b.real);
+  if (is_float(c)) {
+    if (!a.tensor && !b.tensor) {
+      if (op == Operator::Div && nonzero) return infix(a, op, b, DType::F64);
+      return on_host(op, a, b);
+    }
+    // By a Python number torch may multiply by its reciprocal, which is exact only for powers of two.
+    if (!b.tensor && !(op == Operator::Div && nonzero && power_of_two(b.real))) b = as_tensor(b, c);
+    if (!a.tensor) a = as_tensor(a, c);
+    return infix(a, op, b, c);
+  }
+  const Operator whole = op == Operator::Div ? Operator::FloorDiv : op; // an index quotient
+  const DType result = a.tensor || b.tensor ? c : DType::Index;
+  if (nonzero && b.real != -1 && (a.tensor || c == DType::Index)) return infix(a, whole, b, result);
+  if (!a.tensor && b.tensor) a = as_tensor(a, c);
+  const std::string name = helper(whole == Operator::Mod ? "_mod" : "_floordiv");
+  return {name + "(" + a.text + ", " + b.text + ")", Level::Atom, a.tensor || b.tensor, result};
+}
+
+/// Doubles as torch works them, where Python's own float would raise.
+Python TorchExpressions::on_host(Operator op, const Python &a, const Python &b) {
+  const std::string real = helper("_real");
+  return {"(" + real + "(" + a.text + ") " + spelling(op) + " " + real + "(" + b.text + ")).item()", Level::Atom, false,
+          DType::F64};
+}
+
+/// Whether a Python int may be one that torch cannot take: it holds a parameter, or a product.
+bool TorchExpressions::may_leave_64_bits(ExprId e) const {
+  const Expr &x = ast_[e];
+  if (x.kind == ExprKind::Literal) return ast_.literal(e).integer > ((__int128)1 << 40);
+  if (x.kind == ExprKind::Name) return names_.of[e].binding == Binding::Argument;
+  if (x.kind == ExprKind::Call) return true;
+  if (x.op == Operator::Mul || x.op == Operator::Pow || x.op == Operator::Shl) return true;
+  for (uint32_t k = 0; k < x.count; ++k)
+    if (may_leave_64_bits(ast_.child(e, k))) return true;
+  return false;
+}
+
+/// An operand of a comparison.
+Python TorchExpressions::compared(ExprId operand, const ExprType &t) {
+  Python c = value(operand, t.operands);
+  const Type &type = typed_.at(operand, t.operands).type;
+  if (c.tensor || !is_half(t.nominal) || type.category != Category::Scalar) return c;
+  if (c.literal && c.real == std::trunc(c.real) && std::fabs(c.real) <= 256) return c; // every half holds it
+  return {helper("_rounded") + "(" + c.text + ", " + dtype(t.nominal) + ")", Level::Atom, false, DType::F64};
+}
+
+Python TorchExpressions::comparison(ExprId e, const ExprType &t) {
+  const ExprId operand[2] = {ast_.child(e, 0), ast_.child(e, 1)};
+  Python c[2] = {compared(operand[0], t), compared(operand[1], t)};
+  const Operator op = ast_[e].op;
+  if (!c[0].tensor && !c[1].tensor) {
+    if (typed_.at(e, Use::Value).type.kind == Kind::Bool && t.type.stage != Stage::Host)
+      c[0] = as_tensor(c[0], t.compute);
+    else return infix(c[0], op, c[1], DType::Bool);
+  }
+  for (int k = 0; k < 2; ++k) {
+    if (c[k].tensor) {
+      // Whole numbers of different dtypes meet as int64; a Python int is compared exactly by torch itself.
+      const bool alone = !c[1 - k].tensor && is_integer(c[k].dtype) && t.compute == DType::Index;
+      if (!alone) c[k] = to(c[k], t.compute);
+    } else if (c[k].dtype == DType::Index && may_leave_64_bits(operand[k])) {
+      c[k] = {helper("_index") + "(" + c[k].text + ")", Level::Atom, false, DType::Index};
+    }
+  }
+  return infix(c[0], op, c[1], DType::Bool);
+}
+
+Python TorchExpressions::call(ExprId e, const ExprType &t) {
+  const Builtin &row = builtins()[names_.of[e].index];
+  const ExprId first = ast_.child(e, 0);
+  switch (row.rule) {
+  case Rule::Select:
+    return select(e, t);
+  case Rule::CastTo:
+    return cast(value(first, t.operands), t.type.dtype);
+  case Rule::CastInt: {
+    const Python a = value(first, t.operands);
+    if (t.type.kind != Kind::Index) return cast(a, DType::I64);
+    if (a.tensor) return is_float(a.dtype) ? to(cast(a, DType::I64), DType::Index) : a;
+    if (a.dtype == DType::Index) return a;
+    uses_math = true;
+    return {helper("_whole") + "(" + a.text + ")", Level::Atom, false, DType::Index};
+  }
+  case Rule::CastFloat: {
+    const Python a = value(first, t.operands);
+    if (is_float(a.dtype)) return a;
+    if (t.type.kind == Kind::Data) return cast(a, DType::F32);
+    if (a.tensor) return cast(a, t.type.dtype);
+    return {std::string(row.name) + "(" + a.text + ")", Level::Atom, false, DType::F64}; // Python's has the same name
+  }
+  default:
+    break;
+  }
+  std::vector<Python> operands;
+  for (uint32_t k = 0; k < ast_[e].count; ++k) operands.push_back(to(value(ast_.child(e, k), t.operands), t.compute));
+  if (row.rule == Rule::Predicate && !is_float(t.compute)) {
+    if (operands[0].tensor)
+      return {global("torch") + ".zeros_like(" + operands[0].text + ", dtype=" + dtype(DType::Bool) + ")", Level::Atom,
+              true, DType::Bool};
+    return {"False", Level::Atom, false, DType::Bool};
+  }
+  if (row.rule == Rule::Rounding && !is_float(t.compute)) return operands[0];
+  Python r = apply(row, operands, t.compute);
+  if (row.rule == Rule::Predicate) r.dtype = DType::Bool;
+  return r;
+}
+
+Python TorchExpressions::select(ExprId e, const ExprType &t) {
+  const Builtin &row = builtins()[names_.of[e].index];
+  const Python c = value(ast_.child(e, 0), Use::Value);
+  Python a = to(value(ast_.child(e, 1), t.operands), t.compute), b = to(value(ast_.child(e, 2), t.operands), t.compute);
+  if (!c.tensor && !a.tensor && !b.tensor && t.type.stage == Stage::Host)
+    return {at(a, Level::Or) + " if " + at(c, Level::Or) + " else " + at(b, Level::Conditional), Level::Conditional,
+            false, is_float(t.compute) ? DType::F64 : t.compute};
+  // Two Python numbers would come out in torch's default dtypes, and one beyond the dtype would raise.
+  const auto plain = [&](const Python &x) {
+    return x.tensor || (x.literal && std::fabs(x.real) < (is_float(t.compute) ? 6e4 : 0x1p62));
+  };
+  if (!c.tensor || !plain(a) || (!a.tensor && !b.tensor)) a = as_tensor(a, t.compute);
+  if (!c.tensor || !plain(b)) b = as_tensor(b, t.compute);
+  if (!c.tensor)
+    return {at(a, Level::Or) + " if " + at(c, Level::Or) + " else " + at(b, Level::Conditional), Level::Conditional,
+            true, t.compute};
+  std::string text = filled(row.torch, {c.text, a.text, b.text});
+  if (text.substr(0, 6) == "torch.") text = global("torch") + text.substr(5);
+  return {text, Level::Atom, true, t.compute};
+}
+
+Python TorchExpressions::apply(const Builtin &row, std::vector<Python> operands, DType c) {
+  if (!row.body.empty()) {
+    const Composite whole = composite(row);
+    std::vector<Python> of(whole.ast.exprs.size());
+    for (ExprId e = 0; e < whole.ast.exprs.size(); ++e) { // operands stand before users
+      const Expr &x = whole.ast[e];
+      if (x.kind == ExprKind::Name) of[e] = operands[whole.parameter(e)];
+      if (x.kind == ExprKind::Literal) of[e] = literal(whole.ast.literal(e));
+      if (x.kind == ExprKind::Call) {
+        std::vector<Python> parts;
+        for (uint32_t k = 0; k < x.count; ++k) parts.push_back(of[whole.ast.child(e, k)]);
+        of[e] = apply(builtins()[whole.names.of[e].index], parts, c);
+      }
+      if (x.kind == ExprKind::Binary) of[e] = infix(of[whole.ast.child(e, 0)], x.op, of[whole.ast.child(e, 1)], c);
+    }
+    return of[whole.body];
+  }
+  if (row.max_arguments != 255) return primitive(row, operands, c);
+  Python r = operands[0];
+  for (size_t k = 1; k < operands.size(); ++k) r = primitive(row, {r, operands[k]}, c);
+  return r;
+}
+
+Python TorchExpressions::primitive(const Builtin &row, std::vector<Python> operands, DType c) {
+  bool tensor = false;
+  for (const Python &o : operands) tensor |= o.tensor;
+  std::vector<std::string> texts;
+  if (!tensor && !is_float(c)) { // exact integers
+    const char *own = row.meaning == Meaning::Least      ? "_least"
+                      : row.meaning == Meaning::Greatest ? "_greatest"
+                                                         : "_magnitude";
+    std::string text = helper(own) + "(" + operands[0].text;
+    for (size_t k = 1; k < operands.size(); ++k) text += ", " + operands[k].text;
+    return {text + ")", Level::Atom, false, DType::Index};
+  }
+  const bool root = tensor && c == DType::F32 && row.rule == Rule::Float; // torch's own may be one off in f32
+  for (const Python &o : operands) {
+    if (!tensor) texts.push_back(helper("_real") + "(" + o.text + ")");
+    else
+      texts.push_back(o.tensor ? root ? at(o, Level::Atom) + ".double()" : o.text
+                               : as_tensor(o, root ? DType::F64 : c).text);
+  }
+  std::string text = filled(row.torch, texts);
+  if (text.substr(0, 6) == "torch.") text = global("torch") + text.substr(5);
+  if (root) text += ".float()";
+  if (!tensor) text += ".item()";
+  return {text, Level::Atom, tensor, tensor ? c : row.rule == Rule::Predicate ? DType::Bool : DType::F64};
+}
+
+} // namespace elsewise

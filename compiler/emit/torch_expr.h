@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Expressions as Python text in plain torch. It decides no type: every conversion is the one that typing decided.
+#pragma once
+#include "compiler/check/typed.h"
+#include <set>
+#include <string>
+#include <vector>
+
+namespace elsewise {
+
+/// Python's precedence, loosest first.
+enum class Level : uint8_t {
+  Conditional,
+  Or,
+  And,
+  Not,
+  Compare,
+  BitOr,
+  BitXor,
+  BitAnd,
+  Shift,
+  Sum,
+  Product,
+  Unary,
+  Power,
+  Atom
+};
+
+/// Python text, and what it evaluates to: a tensor of `dtype` (Index: int64), or a Python int (Index), float (F64) or
+/// bool.
+struct Python {
+  std::string text;
+  Level level = Level::Atom;
+  bool tensor = false;
+  DType dtype = DType::Index;
+  bool literal = false; // a number as written
+  double real = 0;      // its value
+};
+
+class TorchExpressions {
+public:
+  TorchExpressions(const Ast &, const Names &, const Signature &, const Typed &);
+
+  Python value(ExprId, Use);
+  /// In the dtype of the result, as a tensor or as a number that torch.where takes as it is.
+  Python stored(ExprId, DType);
+  /// A tensor in any case.
+  Python as_tensor(const Python &, DType);
+  std::string dtype(DType);
+  /// A global name that no argument hides.
+  std::string global(const std::string &);
+  const std::string &device() const { return device_; }
+
+  bool uses_position = false, uses_length = false, uses_math = false;
+  std::set<std::string> helpers;
+
+private:
+  Python make(ExprId, Use);
+  Python literal(const Literal &);
+  Python name(ExprId);
+  Python unary(ExprId, const ExprType &);
+  Python binary(ExprId, const ExprType &);
+  Python division(Operator, Python, Python, DType);
+  Python logic(ExprId);
+  Python comparison(ExprId, const ExprType &);
+  Python call(ExprId, const ExprType &);
+  Python select(ExprId, const ExprType &);
+  Python cast(Python, DType);
+  Python apply(const struct Builtin &, std::vector<Python>, DType);
+  Python primitive(const Builtin &, std::vector<Python>, DType);
+  Python on_host(Operator, const Python &, const Python &);
+  Python to(Python, DType);
+  Python compared(ExprId operand, const ExprType &);
+  bool may_leave_64_bits(ExprId) const;
+  std::string helper(const std::string &name);
+  Python infix(const Python &, Operator, const Python &, DType);
+  static std::string at(const Python &, Level least);
+
+  const Ast &ast_;
+  const Names &names_;
+  const Signature &signature_;
+  const Typed &typed_;
+  std::string device_ = "device";
+};
+
+} // namespace elsewise

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Python functions that emitted torch source may call, for what torch leaves undefined or does otherwise. Each is printed only where it is used.
+#pragma once
+#include <array>
+#include <string_view>
+
+namespace elsewise {
+
+struct TorchHelper {
+  std::string_view name;
+  std::string_view needs; // other helpers, separated by blanks
+  std::string_view text;
+};
+
+inline constexpr std::array torch_helpers = {
+    TorchHelper{"_real", "", R"(def _real(value):
+    """A number without a tensor, as the double that it is."""
+    return torch.tensor(value, dtype=torch.float64)
+)"},
+    TorchHelper{"_index", "", R"(def _index(value):
+    """An exact integer, brought into the 64 bits that positions have: comparisons come out the same."""
+    least, greatest = -(2**63), 2**63 - 1
+    return least if value < least else greatest if value > greatest else value
+)"},
+    TorchHelper{"_whole", "", R"(def _whole(value):
+    """The whole part of a number without a tensor; NaN is 0."""
+    if value != value:
+        return 0
+    return -(2**63) if value < -(2**63) else 2**63 - 1 if value >= 2**63 else math.trunc(value)
+)"},
+    TorchHelper{"_to_half", "", R"(def _to_half(value, dtype):
+    """Doubles to a half in one rounding: by way of a float whose last bit says that something was cut off."""
+    single = value.to(torch.float32)
+    back, bits = single.to(torch.float64), single.view(torch.int32)
+    bits = torch.where(back.abs() > value.abs(), bits - 1, bits)
+    bits = torch.where((back == value) | value.isnan(), bits, bits | 1)
+    return bits.view(torch.float32).to(dtype)
+)"},
+    TorchHelper{"_to_int", "", R"(def _to_int(value, dtype):
+    """Floats to integers: truncates, saturates, NaN is 0."""
+    least, greatest = torch.iinfo(dtype).min, torch.iinfo(dtype).max
+    value = torch.where(value.isnan(), 0.0, value.to(torch.float64).trunc())
+    high, low = value >= greatest + 1.0, value <= least
+    fits = torch.where(high | low, 0.0, value).to(dtype)
+    return torch.where(high, greatest, torch.where(low, least, fits))
+)"},
+    TorchHelper{"_scalar", "_to_int _to_half", R"(def _scalar(value, dtype, device):
+    """A number as a 0-d tensor: floats truncate and saturate, integers wrap, NaN is 0 in integers."""
+    if value is True or value is False or dtype == torch.bool:
+        return torch.tensor(value != 0, device=device).to(dtype)
+    if dtype.is_floating_point:
+        if value.__class__ is int and -(2**63) <= value < 2**63:
+            return torch.tensor(value, dtype=torch.int64).to(dtype).to(device)
+        value = torch.tensor(value, dtype=torch.float64)
+        half = dtype in (torch.float16, torch.bfloat16)
+        return (_to_half(value, dtype) if half else value.to(dtype)).to(device)
+    if value.__class__ is int:
+        least, greatest = torch.iinfo(dtype).min, torch.iinfo(dtype).max
+        return torch.tensor((value - least) % (greatest - least + 1) + least, dtype=dtype, device=device)
+    return _to_int(torch.tensor(value, dtype=torch.float64), dtype).to(device)
+)"},
+    TorchHelper{"_rounded", "_scalar _to_int _to_half", R"(def _rounded(value, dtype):
+    """A number as a half dtype holds it: what is compared with half data is rounded first."""
+    return _scalar(value, dtype, "cpu").item()
+)"},
+    TorchHelper{"_floordiv", "", R"(def _floordiv(a, b):
+    """Integers: the quotient rounded down; x // 0 is 0, and the least integer by -1 wraps."""
+    if not torch.is_tensor(a) and not torch.is_tensor(b):
+        return a // b if b else 0
+    a = a if torch.is_tensor(a) else torch.full((), a, dtype=b.dtype, device=b.device)
+    quotient = torch.where(b == -1, -a, a // torch.where(b == -1, 1, torch.where(b == 0, 1, b))) if torch.is_tensor(b) else None
+    if quotient is None:
+        return torch.zeros_like(a) if b == 0 else -a if b == -1 else a // b
+    return torch.where(b == 0, 0, quotient)
+)"},
+    TorchHelper{"_mod", "", R"(def _mod(a, b):
+    """Integers: the rest, with the divisor's sign; x % 0 is 0."""
+    if not torch.is_tensor(a) and not torch.is_tensor(b):
+        return a % b if b else 0
+    if not torch.is_tensor(b):
+        return torch.zeros_like(a) if b in (0, -1) else a % b
+    a = a if torch.is_tensor(a) else torch.full((), a, dtype=b.dtype, device=b.device)
+    plain = (b != 0) & (b != -1)
+    return torch.where(plain, a % torch.where(plain, b, 1), 0)
+)"},
+    TorchHelper{"_shift_left", "", R"(def _shift_left(value, by):
+    """Of an exact integer; by less than 0 gives 0."""
+    return value << by if 0 <= by < 128 else 0
+)"},
+    TorchHelper{"_shift_right", "", R"(def _shift_right(value, by):
+    """Of an exact integer; by less than 0 leaves the sign."""
+    return value >> (by if 0 <= by < 128 else 128)
+)"},
+    TorchHelper{"_power", "", R"(def _power(a, b):
+    """An exact integer power; a negative exponent truncates."""
+    if b >= 0:
+        return a**b
+    return a ** (-b % 2) if a in (1, -1) else 0
+)"},
+    TorchHelper{"_least", "", R"(def _least(a, b):
+    """Of two exact integers."""
+    return b if b < a else a
+)"},
+    TorchHelper{"_greatest", "", R"(def _greatest(a, b):
+    """Of two exact integers."""
+    return b if b > a else a
+)"},
+    TorchHelper{"_magnitude", "", R"(def _magnitude(a):
+    """Of an exact integer."""
+    return -a if a < 0 else a
+)"},
+};
+
+} // namespace elsewise

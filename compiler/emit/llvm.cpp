@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop nest of a kernel in LLVM IR: rows, then exact segments between bounds, then one plain loop a piece. It gives no operation its meaning.
+// The loop nest of a kernel in LLVM IR: rows, then exact segments between bounds, then one plain loop a piece. It gives
+// no operation its meaning.
 #include "compiler/emit/llvm.h"
 #include "compiler/emit/llvm_value.h"
 #include "compiler/names/names.h"
@@ -10,6 +11,7 @@
 #include "llvm/IR/Verifier.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Transforms/Utils/IntegerDivision.h"
+#include <map>
 
 namespace elsewise {
 using namespace llvm;
@@ -17,18 +19,20 @@ using llvm_emit::Arithmetic;
 
 namespace {
 
-// From this many guarded pieces on, all share one chain loop; below, each has its own chain of just the pieces that may still follow.
+// From this many guarded pieces on, all share one chain loop; below, each has its own chain of just the pieces that may
+// still follow.
 constexpr unsigned shared_chain_from = 5;
 
 class Emitter {
 public:
   Emitter(const Kernel &kernel, LLVMContext &context, const CpuTarget &target)
-      : k(kernel), context(context), module(std::make_unique<Module>("elsewise", context)), b(context), arithmetic(b, kernel.form.wide, target),
-        infos(slots(kernel, Backend::Cpu)) {}
+      : k(kernel), context(context), module(std::make_unique<Module>("elsewise", context)), b(context),
+        arithmetic(b, kernel.form.wide, target), infos(slots(kernel, Backend::Cpu)) {}
 
   std::unique_ptr<Module> run() {
     llvm::Type *i64 = b.getInt64Ty();
-    function = Function::Create(FunctionType::get(b.getVoidTy(), {b.getPtrTy(), i64, i64, i64, i64}, false), GlobalValue::ExternalLinkage, "elsewise", *module);
+    function = Function::Create(FunctionType::get(b.getVoidTy(), {b.getPtrTy(), i64, i64, i64, i64}, false),
+                                GlobalValue::ExternalLinkage, "elsewise", *module);
     function->setDoesNotThrow();
     static constexpr const char *names[] = {"slots", "row_begin", "row_end", "begin", "end"};
     for (unsigned i = 0; i < 5; ++i) function->getArg(i)->setName(names[i]);
@@ -74,22 +78,37 @@ private:
   }
 
   std::string slot_name(const SlotInfo &s) const {
-    const std::string n = std::to_string(s.index), nth = std::to_string(s.index + 1), box = s.box ? "_" + std::to_string(s.box + 1) : "";
+    const std::string n = std::to_string(s.index), nth = std::to_string(s.index + 1),
+                      box = s.box ? "_" + std::to_string(s.box + 1) : "";
     switch (s.kind) {
-    case SlotKind::Out: return k.outputs.size() > 1 ? "out" + nth : "out";
-    case SlotKind::In: return k.arguments[s.index].name;
-    case SlotKind::Uniform: return "uniform" + n;
-    case SlotKind::Extent: return "extent";
-    case SlotKind::End: return "end" + nth + box;
-    case SlotKind::Begin: return "begin" + nth + box;
-    case SlotKind::RowLength: return "length" + n;
-    case SlotKind::RowPitch: return "pitch" + n;
-    case SlotKind::InnerPitch: return "pitch";
-    case SlotKind::OutStride: return "out.stride" + n;
-    case SlotKind::InStride: return k.arguments[s.index].name + ".stride" + std::to_string(s.box);
-    case SlotKind::OutInner: return "out.inner";
-    case SlotKind::InInner: return k.arguments[s.index].name + ".inner";
-    default: return "slot";
+    case SlotKind::Out:
+      return k.outputs.size() > 1 ? "out" + nth : "out";
+    case SlotKind::In:
+      return k.arguments[s.index].name;
+    case SlotKind::Uniform:
+      return "uniform" + n;
+    case SlotKind::Extent:
+      return "extent";
+    case SlotKind::End:
+      return "end" + nth + box;
+    case SlotKind::Begin:
+      return "begin" + nth + box;
+    case SlotKind::RowLength:
+      return "length" + n;
+    case SlotKind::RowPitch:
+      return "pitch" + n;
+    case SlotKind::InnerPitch:
+      return "pitch";
+    case SlotKind::OutStride:
+      return "out.stride" + n;
+    case SlotKind::InStride:
+      return k.arguments[s.index].name + ".stride" + std::to_string(s.box);
+    case SlotKind::OutInner:
+      return "out.inner";
+    case SlotKind::InInner:
+      return k.arguments[s.index].name + ".inner";
+    default:
+      return "slot";
     }
   }
 
@@ -104,7 +123,8 @@ private:
         fixed[node] = v;
       } else if (s.kind == SlotKind::Out || s.kind == SlotKind::In) {
         v = load_slot(b.getPtrTy(), i, slot_name(s));
-      } else if (s.kind != SlotKind::Extent && s.kind != SlotKind::Rows) { // those two are the caller's, who passes ranges
+      } else if (s.kind != SlotKind::Extent &&
+                 s.kind != SlotKind::Rows) { // those two are the caller's, who passes ranges
         v = load_slot(b.getInt64Ty(), i, slot_name(s));
       }
       slot_values.push_back(v);
@@ -114,7 +134,8 @@ private:
     return b.CreateAlignedLoad(t, b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), function->getArg(0), i), Align(8), name);
   }
 
-  // `out` is the identical view of an input or shares no byte with it (checked at every call): say so to alias analysis.
+  // `out` is the identical view of an input or shares no byte with it (checked at every call): say so to alias
+  // analysis.
   void make_scopes() {
     MDBuilder md(context);
     MDNode *domain = md.createAnonymousAliasScopeDomain("elsewise");
@@ -133,7 +154,8 @@ private:
 
   void one_row(BasicBlock *done) {
     for (size_t i = 0; i < k.outputs.size(); ++i) out.push_back(required(SlotKind::Out, uint32_t(i)));
-    for (uint32_t a = 0; a < k.arguments.size(); ++a) in.push_back(access(a) == Access::Absent || is_out(a) ? nullptr : required(SlotKind::In, a));
+    for (uint32_t a = 0; a < k.arguments.size(); ++a)
+      in.push_back(access(a) == Access::Absent || is_out(a) ? nullptr : required(SlotKind::In, a));
     rowbase = nullptr;
     row(done);
   }
@@ -175,12 +197,13 @@ private:
     };
     Value *out_offset = offset(SlotKind::OutStride, 0);
     for (size_t i = 0; i < k.outputs.size(); ++i)
-      out.push_back(b.CreateGEP(arithmetic.memory_type(k.outputs[i]), required(SlotKind::Out, uint32_t(i)), out_offset, "out.row"));
+      out.push_back(b.CreateGEP(arithmetic.memory_type(k.outputs[i]), required(SlotKind::Out, uint32_t(i)), out_offset,
+                                "out.row"));
     for (uint32_t a = 0; a < k.arguments.size(); ++a) {
       const bool separate = access(a) != Access::Absent && !is_out(a);
       in.push_back(!separate ? nullptr
-                             : b.CreateGEP(arithmetic.memory_type(k.arguments[a].type.dtype), required(SlotKind::In, a), offset(SlotKind::InStride, a),
-                                           k.arguments[a].name + ".row"));
+                             : b.CreateGEP(arithmetic.memory_type(k.arguments[a].type.dtype), required(SlotKind::In, a),
+                                           offset(SlotKind::InStride, a), k.arguments[a].name + ".row"));
     }
     rowbase = offset(SlotKind::RowPitch, 0);
     row(next);
@@ -202,34 +225,38 @@ private:
   // ---- one row: segments
 
   // A bound on the flat position, as one on this row's inner position: ceil((bound - rowbase) / pitch), never negative.
-  Value *in_row(Value *bound) {
-    if (!bound) return nullptr;
+  Value *in_row(NodeId node) {
+    if (node == no_node) return nullptr;
+    const uint32_t slot = bound_slot(k, infos, node);
+    if (slot >= slot_values.size()) report_fatal_error("a bound is not in the list of launch arguments");
+    Value *&bound = bounds[slot];
+    if (bound) return bound;
+    bound = slot_values[slot];
     if (rowbase) bound = b.CreateSub(bound, rowbase);
     if (k.form.unit_pitch) return bound;
     Value *pitch = required(SlotKind::InnerPitch);
     bound = b.CreateBinaryIntrinsic(Intrinsic::smax, bound, b.getInt64(0));
-    return b.CreateUDiv(b.CreateAdd(bound, b.CreateSub(pitch, b.getInt64(1))), pitch);
+    return bound = b.CreateUDiv(b.CreateAdd(bound, b.CreateSub(pitch, b.getInt64(1))), pitch);
   }
 
   void row(BasicBlock *done) {
     load_broadcasts();
     Value *begin = function->getArg(3), *end = function->getArg(4);
-    std::vector<Value *> bounds;
     for (uint32_t p = 0; p < k.pieces.size(); ++p) {
       Piece piece;
       piece.identity = is_identity(k, p);
       piece.everywhere = k.pieces[p].boxes.empty();
-      for (uint32_t box = 0; box < k.pieces[p].boxes.size(); ++box) {
-        Bounds bound{in_row(slot(SlotKind::Begin, p, box)), in_row(slot(SlotKind::End, p, box))};
+      for (const auto &box : k.pieces[p].boxes) {
+        const Range &range = box.front(); // one axis, one range a box
+        const Bounds bound{in_row(range.lo), in_row(range.hi)};
         if (!bound.lo && !bound.hi) piece.everywhere = true;
-        for (Value *v : {bound.lo, bound.hi})
-          if (v && std::find(bounds.begin(), bounds.end(), v) == bounds.end()) bounds.push_back(v);
         piece.boxes.push_back(bound);
       }
       pieces.push_back(std::move(piece));
     }
 
-    BasicBlock *entry = b.GetInsertBlock(), *segment = block("segment"), *work = block("classify"), *next = block("segment.next");
+    BasicBlock *entry = b.GetInsertBlock(), *segment = block("segment"), *work = block("classify"),
+               *next = block("segment.next");
     b.CreateBr(segment);
     b.SetInsertPoint(segment);
     c = b.CreatePHI(b.getInt64Ty(), 2, "c");
@@ -238,7 +265,8 @@ private:
 
     b.SetInsertPoint(work);
     stop = end; // the nearest bound beyond c: until there the same pieces hold
-    for (Value *bound : bounds) stop = b.CreateSelect(b.CreateAnd(b.CreateICmpSLT(c, bound), b.CreateICmpSLT(bound, stop)), bound, stop);
+    for (const auto &[slot, bound] : bounds)
+      stop = b.CreateSelect(b.CreateAnd(b.CreateICmpSLT(c, bound), b.CreateICmpSLT(bound, stop)), bound, stop);
     stop->setName("stop");
     dispatch(next);
 
@@ -332,7 +360,9 @@ private:
       }
     }
     for (size_t o = 0; o < k.outputs.size(); ++o)
-      annotate(b.CreateAlignedStore(result[o], element(out[o], k.outputs[o], k.form.out, required_inner_out()), Align(bytes(k.outputs[o]))), true);
+      annotate(b.CreateAlignedStore(result[o], element(out[o], k.outputs[o], k.form.out, required_inner_out()),
+                                    Align(bytes(k.outputs[o]))),
+               true);
     Value *after = b.CreateAdd(t, b.getInt64(1), "t.next", true, true);
     t->addIncoming(after, b.GetInsertBlock());
     auto *back = b.CreateCondBr(b.CreateICmpEQ(after, stop), next, loop);
@@ -358,7 +388,8 @@ private:
     const DType d = k.arguments[a].type.dtype;
     Value *pointer;
     if (is_out(a)) pointer = element(out[0], d, k.form.out, required_inner_out());
-    else pointer = element(in[a], d, access(a), access(a) == Access::Strided ? required(SlotKind::InInner, a) : nullptr);
+    else
+      pointer = element(in[a], d, access(a), access(a) == Access::Strided ? required(SlotKind::InInner, a) : nullptr);
     LoadInst *bits = b.CreateAlignedLoad(arithmetic.memory_type(d), pointer, Align(bytes(d)), k.arguments[a].name);
     annotate(bits, is_out(a));
     return bits;
@@ -403,12 +434,15 @@ private:
   Value *make(NodeId n) {
     const Inst &i = k[n];
     switch (i.op) {
-    case Op::Const: return arithmetic.constant(i.type, k.constants[i.a]);
-    case Op::Pos: return position();
+    case Op::Const:
+      return arithmetic.constant(i.type, k.constants[i.a]);
+    case Op::Pos:
+      return position();
     case Op::Load:
       if (const auto found = broadcast.find(i.a); found != broadcast.end()) return found->second.second;
       return arithmetic.from_memory(i.type, raw_load(n));
-    case Op::Unary: return arithmetic.unary(UnaryOp(i.sub), i.type, value(i.a));
+    case Op::Unary:
+      return arithmetic.unary(UnaryOp(i.sub), i.type, value(i.a));
     case Op::Binary: {
       Value *l = value(i.a), *r = value(i.b);
       return arithmetic.binary(BinaryOp(i.sub), i.type, l, r);
@@ -427,14 +461,16 @@ private:
       Value *condition = value(i.a), *yes = value(i.b), *no = value(i.c);
       return b.CreateSelect(condition, yes, no);
     }
-    case Op::Cast: return arithmetic.cast(value(i.a), k[i.a].type, i.type);
+    case Op::Cast:
+      return arithmetic.cast(value(i.a), k[i.a].type, i.type);
     case Op::Call: {
       SmallVector<Value *> operands;
       for (uint32_t o = 0; o < i.b; ++o) operands.push_back(value(k.operands[i.a + o]));
       return arithmetic.call(builtins()[i.sub], k[k.operands[i.a]].type, operands);
     }
     case Op::Param:
-    case Op::Len: break;
+    case Op::Len:
+      break;
     }
     report_fatal_error("element code reads a host value that is not among the kernel's uniforms");
   }
@@ -444,7 +480,8 @@ private:
     std::vector<BinaryOperator *> found;
     for (BasicBlock &block : *function)
       for (Instruction &i : block)
-        if (auto *op = dyn_cast<BinaryOperator>(&i); op && op->isIntDivRem() && op->getType()->isIntegerTy(128)) found.push_back(op);
+        if (auto *op = dyn_cast<BinaryOperator>(&i); op && op->isIntDivRem() && op->getType()->isIntegerTy(128))
+          found.push_back(op);
     for (BinaryOperator *op : found) {
       if (op->getOpcode() == Instruction::SDiv || op->getOpcode() == Instruction::UDiv) expandDivision(op);
       else expandRemainder(op);
@@ -463,11 +500,12 @@ private:
   DenseMap<NodeId, Value *> fixed; // uniforms
 
   // the row
-  std::vector<Value *> out, in; // where it starts, by output and argument
-  Value *rowbase = nullptr;     // flat position of its first element; null: 0
+  std::vector<Value *> out, in;                              // where it starts, by output and argument
+  Value *rowbase = nullptr;                                  // flat position of its first element; null: 0
   DenseMap<uint32_t, std::pair<Value *, Value *>> broadcast; // by argument: bits, value
   std::vector<Piece> pieces;
-  PHINode *c = nullptr; // where the segment starts
+  std::map<uint32_t, Value *> bounds; // by slot: inner position of this row
+  PHINode *c = nullptr;               // where the segment starts
   Value *stop = nullptr;
 
   // the element

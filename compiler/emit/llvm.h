@@ -10,12 +10,13 @@ class Module;
 } // namespace llvm
 
 namespace elsewise {
-/// What the text depends on beyond the kernel. Everything else of a CPU is left to LLVM's code generation, which cannot change a bit of a result.
+/// What the text depends on beyond the kernel. Everything else of a CPU is left to LLVM's code generation, which cannot
+/// change a bit of a result.
 struct CpuTarget {
   bool f16c = true; // the CPU converts halves itself (every x86-64-v3 does); else integer arithmetic does
 };
 
-/// void elsewise(const Slot *slots, i64 row_begin, i64 row_end, i64 begin, i64 end): rows [row_begin, row_end), inner positions [begin, end) of each.
-/// (One row: row_begin = 0, row_end = 1.) Slots are slots(kernel, Backend::Cpu).
+/// void elsewise(const Slot *slots, i64 row_begin, i64 row_end, i64 begin, i64 end): rows [row_begin, row_end), inner
+/// positions [begin, end) of each. (One row: row_begin = 0, row_end = 1.) Slots are slots(kernel, Backend::Cpu).
 std::unique_ptr<llvm::Module> emit_llvm(const Kernel &scheduled, llvm::LLVMContext &, const CpuTarget & = {});
 } // namespace elsewise

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions between dtypes in LLVM IR, each with one rounding. It calls no library: what the CPU cannot convert is spelt in integers.
+// Conversions between dtypes in LLVM IR, each with one rounding. It calls no library: what the CPU cannot convert is
+// spelt in integers.
 #include "compiler/emit/llvm_value.h"
 #include "llvm/IR/Intrinsics.h"
 
@@ -12,12 +13,15 @@ Value *Arithmetic::cast(Value *v, DType from, DType to) {
   const bool from_signed = dclass(from) == DClass::Int;
   if (from == DType::Index && to != DType::Index && wide) v = b.CreateTrunc(v, b.getInt64Ty()); // as from i64
 
-  if (is_half(to)) return float_to_half(to, from == DType::F64 ? round_to_odd(v) : cast(v, from == DType::Index ? DType::I64 : from, DType::F32));
+  if (is_half(to))
+    return float_to_half(to, from == DType::F64 ? round_to_odd(v)
+                                                : cast(v, from == DType::Index ? DType::I64 : from, DType::F32));
   if (is_float(from)) {
     if (is_float(to)) return to == DType::F64 ? b.CreateFPExt(v, type(to)) : b.CreateFPTrunc(v, type(to));
     if (to == DType::Bool) return b.CreateFCmpUNE(v, ConstantFP::get(v->getType(), 0));
     llvm::Type *result = memory_type(to); // an index that a float becomes has 64 bits
-    v = b.CreateIntrinsic(dclass(to) == DClass::Int ? Intrinsic::fptosi_sat : Intrinsic::fptoui_sat, {result, v->getType()}, {v});
+    v = b.CreateIntrinsic(dclass(to) == DClass::Int ? Intrinsic::fptosi_sat : Intrinsic::fptoui_sat,
+                          {result, v->getType()}, {v});
     return to == DType::Index ? b.CreateSExt(v, type(to)) : v;
   }
   if (is_float(to)) return from_signed ? b.CreateSIToFP(v, type(to)) : b.CreateUIToFP(v, type(to));
@@ -33,7 +37,8 @@ Value *Arithmetic::round_to_odd(Value *v) {
   Value *bits = b.CreateBitCast(narrow, i32);
   Value *inexact = b.CreateFCmpONE(back, v); // false for NaN
   Value *even = b.CreateIsNull(b.CreateAnd(bits, b.getInt32(1)));
-  Value *too_far = b.CreateFCmpOGT(b.CreateUnaryIntrinsic(Intrinsic::fabs, back), b.CreateUnaryIntrinsic(Intrinsic::fabs, v));
+  Value *too_far =
+      b.CreateFCmpOGT(b.CreateUnaryIntrinsic(Intrinsic::fabs, back), b.CreateUnaryIntrinsic(Intrinsic::fabs, v));
   Value *neighbour = b.CreateAdd(bits, b.CreateSelect(too_far, b.getInt32(-1), b.getInt32(1)));
   return b.CreateBitCast(b.CreateSelect(b.CreateAnd(inexact, even), neighbour, bits), b.getFloatTy());
 }
@@ -42,12 +47,16 @@ Value *Arithmetic::half_to_float(DType d, Value *v) {
   llvm::Type *i32 = b.getInt32Ty(), *f32 = b.getFloatTy();
   if (d == DType::BF16) return b.CreateBitCast(b.CreateShl(b.CreateZExt(v, i32), 16), f32);
   if (target.f16c) return b.CreateFPExt(b.CreateBitCast(v, b.getHalfTy()), f32);
-  // Normal numbers: exponent moved by 112 through a product. Subnormal ones: the fraction placed behind 0.5, and 0.5 taken off. Both exact.
+  // Normal numbers: exponent moved by 112 through a product. Subnormal ones: the fraction placed behind 0.5, and 0.5
+  // taken off. Both exact.
   Value *high = b.CreateShl(b.CreateZExt(v, i32), 16);
   Value *sign = b.CreateAnd(high, 0x80000000u), *twice = b.CreateShl(high, 1);
-  Value *normal = b.CreateFMul(b.CreateBitCast(b.CreateAdd(b.CreateLShr(twice, 4), b.getInt32(0xE0u << 23)), f32), ConstantFP::get(f32, 0x1.0p-112));
-  Value *subnormal = b.CreateFSub(b.CreateBitCast(b.CreateOr(b.CreateLShr(twice, 17), b.getInt32(126u << 23)), f32), ConstantFP::get(f32, 0.5));
-  Value *magnitude = b.CreateSelect(b.CreateICmpULT(twice, b.getInt32(1u << 27)), b.CreateBitCast(subnormal, i32), b.CreateBitCast(normal, i32));
+  Value *normal = b.CreateFMul(b.CreateBitCast(b.CreateAdd(b.CreateLShr(twice, 4), b.getInt32(0xE0u << 23)), f32),
+                               ConstantFP::get(f32, 0x1.0p-112));
+  Value *subnormal = b.CreateFSub(b.CreateBitCast(b.CreateOr(b.CreateLShr(twice, 17), b.getInt32(126u << 23)), f32),
+                                  ConstantFP::get(f32, 0.5));
+  Value *magnitude = b.CreateSelect(b.CreateICmpULT(twice, b.getInt32(1u << 27)), b.CreateBitCast(subnormal, i32),
+                                    b.CreateBitCast(normal, i32));
   return b.CreateBitCast(b.CreateOr(sign, magnitude), f32);
 }
 
@@ -61,12 +70,15 @@ Value *Arithmetic::float_to_half(DType d, Value *v) {
     Value *quiet = b.CreateOr(b.CreateLShr(bits, 16), 0x40);
     return b.CreateTrunc(b.CreateSelect(b.CreateFCmpUNO(v, v), quiet, rounded), i16);
   }
-  // The sum with a power of two 13 binary places above the half's last place rounds there, to nearest even; two products make what is too large infinite first.
+  // The sum with a power of two 13 binary places above the half's last place rounds there, to nearest even; two
+  // products make what is too large infinite first.
   Value *magnitude = b.CreateUnaryIntrinsic(Intrinsic::fabs, v);
-  Value *limited = b.CreateFMul(b.CreateFMul(magnitude, ConstantFP::get(f32, 0x1.0p+112)), ConstantFP::get(f32, 0x1.0p-110));
+  Value *limited =
+      b.CreateFMul(b.CreateFMul(magnitude, ConstantFP::get(f32, 0x1.0p+112)), ConstantFP::get(f32, 0x1.0p-110));
   Value *twice = b.CreateShl(bits, 1);
   Value *exponent = b.CreateBinaryIntrinsic(Intrinsic::umax, b.CreateAnd(twice, 0xFF000000u), b.getInt32(0x71000000u));
-  Value *shifted = b.CreateFAdd(b.CreateBitCast(b.CreateAdd(b.CreateLShr(exponent, 1), b.getInt32(0x07800000u)), f32), limited);
+  Value *shifted =
+      b.CreateFAdd(b.CreateBitCast(b.CreateAdd(b.CreateLShr(exponent, 1), b.getInt32(0x07800000u)), f32), limited);
   Value *sum = b.CreateBitCast(shifted, i32);
   Value *number = b.CreateAdd(b.CreateAnd(b.CreateLShr(sum, 13), 0x7C00), b.CreateAnd(sum, 0x0FFF));
   Value *half = b.CreateSelect(b.CreateFCmpUNO(v, v), b.getInt32(0x7E00), number);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic, comparisons and builtins in LLVM IR, total and exact as ir.h says. Conversions between types stand in llvm_convert.cpp.
+// Arithmetic, comparisons and builtins in LLVM IR, total and exact as ir.h says. Conversions between types stand in
+// llvm_convert.cpp.
 #include "compiler/emit/llvm_value.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/IR/Intrinsics.h"
@@ -35,7 +36,8 @@ Value *Arithmetic::to_memory(DType d, Value *v) { return d == DType::Bool ? b.Cr
 Value *Arithmetic::constant(DType d, const Constant &c) {
   if (!is_float(d)) {
     const auto bits = (unsigned __int128)c.integer;
-    return ConstantInt::get(b.getContext(), APInt(128, {uint64_t(bits), uint64_t(bits >> 64)}).trunc(type(d)->getIntegerBitWidth()));
+    return ConstantInt::get(b.getContext(),
+                            APInt(128, {uint64_t(bits), uint64_t(bits >> 64)}).trunc(type(d)->getIntegerBitWidth()));
   }
   APFloat value(c.real);
   if (is_half(d)) {
@@ -78,18 +80,29 @@ Value *Arithmetic::binary(BinaryOp op, DType d, Value *l, Value *r) {
 
 Value *Arithmetic::integer_binary(BinaryOp op, bool is_signed, Value *l, Value *r) {
   switch (op) {
-  case BinaryOp::Add: return b.CreateAdd(l, r);
-  case BinaryOp::Sub: return b.CreateSub(l, r);
-  case BinaryOp::Mul: return b.CreateMul(l, r);
-  case BinaryOp::BitAnd: return b.CreateAnd(l, r);
-  case BinaryOp::BitOr: return b.CreateOr(l, r);
-  case BinaryOp::BitXor: return b.CreateXor(l, r);
-  case BinaryOp::FloorDiv: return divide(is_signed, false, l, r);
-  case BinaryOp::Mod: return divide(is_signed, true, l, r);
+  case BinaryOp::Add:
+    return b.CreateAdd(l, r);
+  case BinaryOp::Sub:
+    return b.CreateSub(l, r);
+  case BinaryOp::Mul:
+    return b.CreateMul(l, r);
+  case BinaryOp::BitAnd:
+    return b.CreateAnd(l, r);
+  case BinaryOp::BitOr:
+    return b.CreateOr(l, r);
+  case BinaryOp::BitXor:
+    return b.CreateXor(l, r);
+  case BinaryOp::FloorDiv:
+    return divide(is_signed, false, l, r);
+  case BinaryOp::Mod:
+    return divide(is_signed, true, l, r);
   case BinaryOp::Shl:
-  case BinaryOp::Shr: return shift(op, is_signed, l, r);
-  case BinaryOp::Pow: return integer_power(is_signed, l, r);
-  case BinaryOp::Div: break;
+  case BinaryOp::Shr:
+    return shift(op, is_signed, l, r);
+  case BinaryOp::Pow:
+    return integer_power(is_signed, l, r);
+  case BinaryOp::Div:
+    break;
   }
   llvm_unreachable("true division of integers is worked in floats");
 }
@@ -106,10 +119,12 @@ Value *Arithmetic::divide(bool is_signed, bool remainder, Value *l, Value *r) {
     return known ? result : b.CreateSelect(b.CreateIsNull(r), zero, result);
   }
   if (known && known->isMinusOne()) return remainder ? zero : b.CreateNeg(l);
-  Value *safe = r; // a divisor that cannot trap: 1 in place of 0, and of -1 under the least integer, where 1 gives what wrapping gives
+  Value *safe = r; // a divisor that cannot trap: 1 in place of 0, and of -1 under the least integer, where 1 gives what
+                   // wrapping gives
   if (!known) {
     Value *least = ConstantInt::get(b.getContext(), APInt::getSignedMinValue(width));
-    Value *overflow = b.CreateAnd(b.CreateICmpEQ(l, least), b.CreateICmpEQ(r, llvm::Constant::getAllOnesValue(r->getType())));
+    Value *overflow =
+        b.CreateAnd(b.CreateICmpEQ(l, least), b.CreateICmpEQ(r, llvm::Constant::getAllOnesValue(r->getType())));
     safe = b.CreateSelect(b.CreateOr(b.CreateIsNull(r), overflow), one, r);
   }
   Value *rest = b.CreateSRem(l, safe);
@@ -142,7 +157,8 @@ Value *Arithmetic::integer_power(bool is_signed, Value *base, Value *exponent) {
   return b.CreateCall(power_function(is_signed, base->getType()), {base, exponent});
 }
 
-// i32 power.i32(i32 base, i32 exponent): by squaring, wrapping. A negative exponent keeps 1 and -1 and takes everything else to 0.
+// i32 power.i32(i32 base, i32 exponent): by squaring, wrapping. A negative exponent keeps 1 and -1 and takes everything
+// else to 0.
 Function *Arithmetic::power_function(bool is_signed, llvm::Type *t) {
   Module &module = *b.GetInsertBlock()->getModule();
   const std::string name = (is_signed ? "power.i" : "power.u") + std::to_string(t->getIntegerBitWidth());
@@ -153,7 +169,8 @@ Function *Arithmetic::power_function(bool is_signed, llvm::Type *t) {
   llvm::Argument *base = f->getArg(0), *exponent = f->getArg(1);
   base->setName("base"), exponent->setName("exponent");
   LLVMContext &context = b.getContext();
-  BasicBlock *entry = BasicBlock::Create(context, "entry", f), *loop = BasicBlock::Create(context, "loop", f), *done = BasicBlock::Create(context, "done", f);
+  BasicBlock *entry = BasicBlock::Create(context, "entry", f), *loop = BasicBlock::Create(context, "loop", f),
+             *done = BasicBlock::Create(context, "done", f);
   Value *zero = ConstantInt::get(t, 0), *one = ConstantInt::get(t, 1);
 
   b.SetInsertPoint(entry);
@@ -168,7 +185,8 @@ Function *Arithmetic::power_function(bool is_signed, llvm::Type *t) {
   b.CreateCondBr(b.CreateOr(negative, b.CreateIsNull(exponent)), done, loop);
 
   b.SetInsertPoint(loop);
-  PHINode *result = b.CreatePHI(t, 2, "result"), *square = b.CreatePHI(t, 2, "square"), *left = b.CreatePHI(t, 2, "left");
+  PHINode *result = b.CreatePHI(t, 2, "result"), *square = b.CreatePHI(t, 2, "square"),
+          *left = b.CreatePHI(t, 2, "left");
   Value *next = b.CreateSelect(b.CreateIsNotNull(b.CreateAnd(left, one)), b.CreateMul(result, square), result);
   Value *rest = b.CreateLShr(left, one);
   result->addIncoming(one, entry), result->addIncoming(next, loop);
@@ -188,14 +206,22 @@ Function *Arithmetic::power_function(bool is_signed, llvm::Type *t) {
 
 Value *Arithmetic::float_binary(BinaryOp op, Value *l, Value *r) {
   switch (op) {
-  case BinaryOp::Add: return b.CreateFAdd(l, r);
-  case BinaryOp::Sub: return b.CreateFSub(l, r);
-  case BinaryOp::Mul: return b.CreateFMul(l, r);
-  case BinaryOp::Div: return b.CreateFDiv(l, r);
-  case BinaryOp::Mod: return float_remainder(l, r);
-  case BinaryOp::FloorDiv: return float_floor_divide(l, r);
-  case BinaryOp::Pow: return float_power(l, r);
-  default: break;
+  case BinaryOp::Add:
+    return b.CreateFAdd(l, r);
+  case BinaryOp::Sub:
+    return b.CreateFSub(l, r);
+  case BinaryOp::Mul:
+    return b.CreateFMul(l, r);
+  case BinaryOp::Div:
+    return b.CreateFDiv(l, r);
+  case BinaryOp::Mod:
+    return float_remainder(l, r);
+  case BinaryOp::FloorDiv:
+    return float_floor_divide(l, r);
+  case BinaryOp::Pow:
+    return float_power(l, r);
+  default:
+    break;
   }
   llvm_unreachable("bit operations on floats are refused by typing");
 }
@@ -216,7 +242,8 @@ Value *Arithmetic::float_floor_divide(Value *l, Value *r) {
   Value *rest = b.CreateFRem(l, r);
   Value *quotient = b.CreateFDiv(b.CreateFSub(l, rest), r);
   Value *other_sign = b.CreateXor(b.CreateFCmpOLT(r, zero), b.CreateFCmpOLT(rest, zero));
-  quotient = b.CreateSelect(b.CreateAnd(b.CreateFCmpUNE(rest, zero), other_sign), b.CreateFSub(quotient, one), quotient);
+  quotient =
+      b.CreateSelect(b.CreateAnd(b.CreateFCmpUNE(rest, zero), other_sign), b.CreateFSub(quotient, one), quotient);
   Value *floor = b.CreateUnaryIntrinsic(Intrinsic::floor, quotient);
   Value *short_by_one = b.CreateFCmpOGT(b.CreateFSub(quotient, floor), ConstantFP::get(t, 0.5));
   floor = b.CreateSelect(short_by_one, b.CreateFAdd(floor, one), floor);
@@ -228,6 +255,8 @@ Value *Arithmetic::float_floor_divide(Value *l, Value *r) {
 // The exponents for which torch has exact forms take them; the rest is libm's, which promises no bits.
 Value *Arithmetic::float_power(Value *base, Value *exponent) {
   if (const auto *known = dyn_cast<ConstantFP>(exponent)) {
+    if (known->isExactlyValue(0.0)) return ConstantFP::get(base->getType(), 1);
+    if (known->isExactlyValue(1.0)) return base;
     if (known->isExactlyValue(2.0)) return b.CreateFMul(base, base);
     if (known->isExactlyValue(3.0)) return b.CreateFMul(b.CreateFMul(base, base), base);
     if (known->isExactlyValue(0.5)) return b.CreateUnaryIntrinsic(Intrinsic::sqrt, base);
@@ -235,9 +264,11 @@ Value *Arithmetic::float_power(Value *base, Value *exponent) {
   }
   Module &module = *b.GetInsertBlock()->getModule();
   llvm::Type *t = base->getType();
-  FunctionCallee libm = module.getOrInsertFunction(t->isFloatTy() ? "powf" : "pow", FunctionType::get(t, {t, t}, false));
+  FunctionCallee libm =
+      module.getOrInsertFunction(t->isFloatTy() ? "powf" : "pow", FunctionType::get(t, {t, t}, false));
   CallInst *call = b.CreateCall(libm, {base, exponent});
-  call->setDoesNotAccessMemory(), call->setDoesNotThrow(), call->addFnAttr(Attribute::WillReturn), call->addFnAttr(Attribute::NoBuiltin);
+  call->setDoesNotAccessMemory(), call->setDoesNotThrow(), call->addFnAttr(Attribute::WillReturn),
+      call->addFnAttr(Attribute::NoBuiltin);
   return call;
 }
 
@@ -251,7 +282,8 @@ static std::optional<CmpInst::Predicate> comparison(StringRef spelling) {
 // A row says what it is in LLVM: an intrinsic ("llvm.floor"), or a comparison of its operand with itself ("fcmp uno").
 Value *Arithmetic::call(const Builtin &row, DType d, ArrayRef<Value *> operands) {
   const std::string_view text = is_float(d) ? row.llvm : is_signed(d) ? row.llvm_signed : row.llvm_unsigned;
-  if (text.empty()) return row.rule == Rule::Predicate ? b.getFalse() : operands[0]; // integers are whole, and are numbers
+  if (text.empty())
+    return row.rule == Rule::Predicate ? b.getFalse() : operands[0]; // integers are whole, and are numbers
   if (const auto predicate = comparison(text)) return b.CreateFCmp(*predicate, operands[0], operands.back());
   const Intrinsic::ID id = Intrinsic::lookupIntrinsicID(text);
   if (id == Intrinsic::not_intrinsic) report_fatal_error("the builtin table names an unknown intrinsic");

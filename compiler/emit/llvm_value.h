@@ -8,8 +8,9 @@
 
 namespace elsewise::llvm_emit {
 
-/// Emits at the builder's insertion point. Every operation is total and free of side effects, so that either arm of a select may be computed.
-/// Value types: Bool i1, integers iN, Index i64 (i128 where wide), f16 and bf16 their bits in an i16, float, double.
+/// Emits at the builder's insertion point. Every operation is total and free of side effects, so that either arm of a
+/// select may be computed. Value types: Bool i1, integers iN, Index i64 (i128 where wide), f16 and bf16 their bits in
+/// an i16, float, double.
 class Arithmetic {
 public:
   Arithmetic(llvm::IRBuilder<> &builder, bool wide, const CpuTarget &target) : b(builder), wide(wide), target(target) {}

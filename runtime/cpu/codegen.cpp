@@ -38,16 +38,19 @@ std::unique_ptr<TargetMachine> make_machine(const std::string &cpu, std::string 
   }
   TargetOptions options;
   options.AllowFPOpFusion = FPOpFusion::Strict; // a fused product and sum rounds once where the language rounds twice
-  std::unique_ptr<TargetMachine> machine(
-      target->createTargetMachine(triple, name, features.getString(), options, Reloc::PIC_, CodeModel::Small, CodeGenOptLevel::Default, /*JIT=*/true));
-  if (!machine || !machine->getMCSubtargetInfo().isCPUStringValid(name)) {
+  if (const std::unique_ptr<MCSubtargetInfo> known(target->createMCSubtargetInfo(triple, "", ""));
+      !known->isCPUStringValid(name)) {
     error = "unknown CPU `" + name + "`; `x86-64-v3` is the least that is vectorised in full";
     return nullptr;
   }
-  return machine;
+  return std::unique_ptr<TargetMachine>(target->createTargetMachine(triple, name, features.getString(), options,
+                                                                    Reloc::PIC_, CodeModel::Small,
+                                                                    CodeGenOptLevel::Default, /*JIT=*/true));
 }
 
-CpuTarget describe(const TargetMachine &machine) { return {.f16c = machine.getMCSubtargetInfo().checkFeatures("+f16c")}; }
+CpuTarget describe(const TargetMachine &machine) {
+  return {.f16c = machine.getMCSubtargetInfo().checkFeatures("+f16c")};
+}
 
 void optimise(Module &module, TargetMachine &machine) {
   module.setTargetTriple(machine.getTargetTriple());
@@ -79,7 +82,8 @@ void optimise(Module &module, TargetMachine &machine) {
     if (!f.isDeclaration()) passes.run(f, functions);
 }
 
-bool generate(Module &module, TargetMachine &machine, CodeGenFileType type, SmallVectorImpl<char> &bytes, std::string &error) {
+bool generate(Module &module, TargetMachine &machine, CodeGenFileType type, SmallVectorImpl<char> &bytes,
+              std::string &error) {
   raw_svector_ostream stream(bytes);
   legacy::PassManager passes;
   if (machine.addPassesToEmitFile(passes, stream, nullptr, type)) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One ORC session for the process, with one library of code a kernel, removed when the kernel dies. It never looks into the process for symbols.
+// One ORC session for the process, with one library of code a kernel, removed when the kernel dies. It never looks into
+// the process for symbols.
 #include "runtime/cpu/engine.h"
+#include "llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h"
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
 #include "llvm/ExecutionEngine/Orc/Core.h"
 #include "llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h"
 #include "llvm/ExecutionEngine/Orc/SelfExecutorProcessControl.h"
-#include "llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Process.h"
 #include <cmath>
@@ -18,7 +19,8 @@ using namespace llvm;
 namespace {
 
 std::mutex mutex;
-[[maybe_unused]] const int registered = pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); }, [] { mutex.unlock(); });
+[[maybe_unused]] const int registered =
+    pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); }, [] { mutex.unlock(); });
 
 class Engine {
 public:
@@ -35,12 +37,15 @@ public:
 
 private:
   explicit Engine(std::unique_ptr<orc::ExecutorProcessControl> control)
-      : session(std::move(control)), memory(sys::Process::getPageSizeEstimate()), layer(session, memory), symbols(session.createBareJITDylib("symbols")) {
+      : session(std::move(control)), memory(sys::Process::getPageSizeEstimate()), layer(session, memory),
+        symbols(session.createBareJITDylib("symbols")) {
     session.setErrorReporter([this](Error e) { reported += toString(std::move(e)); });
-    // All that generated code may call. The remainders are exact, so that every libm gives the same; the powers are the only ones that promise no bits.
+    // All that generated code may call. The remainders are exact, so that every libm gives the same; the powers are the
+    // only ones that promise no bits.
     orc::SymbolMap map;
     auto add = [&](StringRef name, auto *function) {
-      map[session.intern(name)] = {orc::ExecutorAddr::fromPtr(function), JITSymbolFlags::Exported | JITSymbolFlags::Callable};
+      map[session.intern(name)] = {orc::ExecutorAddr::fromPtr(function),
+                                   JITSymbolFlags::Exported | JITSymbolFlags::Callable};
     };
     add("memcpy", static_cast<void *(*)(void *, const void *, size_t)>(std::memcpy));
     add("memset", static_cast<void *(*)(void *, int, size_t)>(std::memset));

@@ -9,14 +9,15 @@
 
 namespace elsewise {
 
-/// Code in memory; freed with this object.
+/// Code in memory; freed with this object, which takes compile_mutex() for that.
 class LinkedCode {
 public:
   virtual ~LinkedCode() = default;
   void *entry = nullptr;
 };
 
-/// Held while LLVM works on CPU code, and across fork(), so that a child never inherits it locked or its data half changed.
+/// Held while LLVM works on CPU code, and across fork(), so that a child never inherits it locked or its data half
+/// changed.
 std::mutex &compile_mutex();
 
 /// Links an ELF object and looks `entry` up. Under compile_mutex().

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// One kernel variant through the CPU back end: IR, passes, object, running code. It decides neither when to compile nor what to run.
+// One kernel variant through the CPU back end: IR, passes, object, running code. It decides neither when to compile nor
+// what to run.
 #include "runtime/cpu/jit.h"
+#include "runtime/cpu/codegen.h"
+#include "runtime/cpu/engine.h"
+#include "runtime/cpu/run.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Support/raw_ostream.h"
-#include "runtime/cpu/codegen.h"
-#include "runtime/cpu/engine.h"
 #include <atomic>
 
 namespace elsewise {
@@ -24,7 +26,8 @@ std::string text_of(const Module &module) {
 }
 
 // Unoptimised IR for `machine`, verified unless assertions are off.
-std::unique_ptr<Module> make_module(const Kernel &kernel, LLVMContext &context, const TargetMachine &machine, std::string &error) {
+std::unique_ptr<Module> make_module(const Kernel &kernel, LLVMContext &context, const TargetMachine &machine,
+                                    std::string &error) {
   std::unique_ptr<Module> module = emit_llvm(kernel, context, describe(machine));
 #ifndef NDEBUG
   std::string broken;
@@ -39,7 +42,9 @@ std::unique_ptr<Module> make_module(const Kernel &kernel, LLVMContext &context, 
 
 class Compiled final : public CpuCode {
 public:
-  explicit Compiled(std::unique_ptr<LinkedCode> code) : code(std::move(code)) { function = reinterpret_cast<Function>(this->code->entry); }
+  explicit Compiled(std::unique_ptr<LinkedCode> code) : code(std::move(code)) {
+    function = reinterpret_cast<Function>(this->code->entry);
+  }
 
 private:
   std::unique_ptr<LinkedCode> code;
@@ -55,10 +60,12 @@ void describe_output(const Kernel &kernel, CpuCode &code) {
   code.slot_count = uint32_t(infos.size());
   for (size_t i = 0; i < infos.size(); ++i) {
     if (infos[i].kind == SlotKind::Out) code.out_slot = uint32_t(i);
-    if (infos[i].kind == SlotKind::OutStride && infos[i].index < code.out_strides.size()) code.out_strides[infos[i].index] = int32_t(i);
-    if (infos[i].kind == SlotKind::RowLength && infos[i].index < code.row_lengths.size()) code.row_lengths[infos[i].index] = int32_t(i);
+    if (infos[i].kind == SlotKind::OutStride && infos[i].index < code.out_strides.size())
+      code.out_strides[infos[i].index] = int32_t(i);
+    if (infos[i].kind == SlotKind::RowLength && infos[i].index < code.row_lengths.size())
+      code.row_lengths[infos[i].index] = int32_t(i);
   }
-  code.streams = separate && kernel.form.rows <= code.out_strides.size();
+  if (separate && kernel.form.rows <= code.out_strides.size()) code.stream_from = cache_bytes() / 2;
 }
 
 } // namespace

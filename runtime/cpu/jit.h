@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CPU code of one kernel variant: LLVM IR optimised and compiled in-process by ORC. It links against an explicit list of symbols and nothing else.
+// CPU code of one kernel variant: LLVM IR optimised and compiled in-process by ORC. It links against an explicit list
+// of symbols and nothing else.
 #pragma once
 #include "compiler/ir/abi.h"
 #include <array>
@@ -17,7 +18,8 @@ public:
   // What run_cpu() needs to place a part of the output: which slots they are (-1: none).
   uint32_t rows = 0, output_bytes = 0, slot_count = 0, out_slot = 0;
   std::array<int32_t, 8> out_strides{-1, -1, -1, -1, -1, -1, -1, -1}, row_lengths{-1, -1, -1, -1, -1, -1, -1, -1};
-  bool streams = false; // one contiguous output that no input shares: large ones may bypass the caches
+  int64_t stream_from = INT64_MAX; // bytes of output from which it bypasses the caches; only for one contiguous output
+                                   // that no input shares
 };
 
 /// nullptr and `error` on failure (our bug: says so, with the IR).
@@ -26,7 +28,8 @@ std::unique_ptr<CpuCode> compile_cpu(const Kernel &scheduled, std::string &error
 std::string cpu_text(const Kernel &scheduled, bool assembly, const std::string &cpu, std::string &error);
 uint64_t orc_compilations();
 
-/// Runs code over rows x extent, split among the pool's threads: inline if small. Blocks until done. Safe after fork (the child starts anew) and from several threads.
+/// Runs code over rows x extent, split among the pool's threads: inline if small. Blocks until done. Safe after fork
+/// (the child starts anew) and from several threads.
 void run_cpu(const CpuCode &, const Slot *, int64_t rows, int64_t extent, int64_t bytes_per_position);
 void set_cpu_threads(int);
 

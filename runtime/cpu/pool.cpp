@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pool: a list of loops in progress, and threads that help with the first that has chunks left. It knows nothing of kernels.
+// The pool: a list of loops in progress, and threads that help with the first that has chunks left. It knows nothing of
+// kernels.
 #include "runtime/cpu/pool.h"
 #include "runtime/cpu/jit.h"
 #include <algorithm>
@@ -51,7 +52,13 @@ private:
       sigfillset(&all);
       pthread_sigmask(SIG_SETMASK, &all, &old);
       pthread_t thread;
-      const bool started = pthread_create(&thread, nullptr, [](void *pool) -> void * { static_cast<Pool *>(pool)->help(); return nullptr; }, this) == 0;
+      const bool started = pthread_create(
+                               &thread, nullptr,
+                               [](void *pool) -> void * {
+                                 static_cast<Pool *>(pool)->help();
+                                 return nullptr;
+                               },
+                               this) == 0;
       pthread_sigmask(SIG_SETMASK, &old, nullptr);
       if (!started) return;
       pthread_detach(thread);
@@ -68,7 +75,8 @@ private:
       lock.unlock();
       loop->work();
       lock.lock();
-      if (const auto at = std::find(loops.begin(), loops.end(), loop); at != loops.end()) loops.erase(at); // nothing is left to take
+      if (const auto at = std::find(loops.begin(), loops.end(), loop); at != loops.end())
+        loops.erase(at); // nothing is left to take
       if (--loop->helpers == 0) done.notify_all();
     }
   }
@@ -80,11 +88,12 @@ private:
   int threads = 0;
 };
 
-// Never destroyed, since its threads outlive static objects. A forked child has none of the threads and perhaps a locked mutex, so it drops
-// the pool and makes another.
+// Never destroyed, since its threads outlive static objects. A forked child has none of the threads and perhaps a
+// locked mutex, so it drops the pool and makes another.
 std::atomic<Pool *> current_pool = nullptr;
 std::atomic<int> threads_set = 0;
-[[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, [] { current_pool.store(nullptr, std::memory_order_release); });
+[[maybe_unused]] const int registered =
+    pthread_atfork(nullptr, nullptr, [] { current_pool.store(nullptr, std::memory_order_release); });
 
 Pool &pool() {
   Pool *p = current_pool.load(std::memory_order_acquire);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of CPU code: split into chunks, in the arithmetic mode of the language, past the caches where that pays. It never changes a bit of the result.
+// One call of CPU code: split into chunks, in the arithmetic mode of the language, past the caches where that pays. It
+// never changes a bit of the result.
+#include "runtime/cpu/run.h"
 #include "runtime/cpu/jit.h"
 #include "runtime/cpu/pool.h"
 #include <algorithm>
@@ -10,12 +12,14 @@
 namespace elsewise {
 namespace {
 
-constexpr int64_t inline_bytes = 256 << 10;  // below: waking a thread costs more than it saves
+constexpr int64_t inline_bytes = 256 << 10; // below: waking a thread costs more than it saves
 constexpr int64_t least_chunk = 128 << 10, greatest_chunk = 2 << 20;
-constexpr int64_t line = 64;                 // bytes of a cache line: what a streaming store writes whole
-constexpr int64_t scratch_bytes = 16 << 10;  // stays in the first-level cache
+constexpr int64_t line = 64;                // bytes of a cache line: what a streaming store writes whole
+constexpr int64_t scratch_bytes = 16 << 10; // stays in the first-level cache
+constexpr int64_t least_streamed_row = 4 << 10;
 
-// Round to nearest, keep subnormal numbers: whatever the calling thread has set (torch.set_flush_denormal, a library built with -ffast-math).
+// Round to nearest, keep subnormal numbers: whatever the calling thread has set (torch.set_flush_denormal, a library
+// built with -ffast-math).
 class FloatMode {
 public:
   FloatMode() : saved(_mm_getcsr()) {
@@ -37,7 +41,8 @@ void stream(uint8_t *to, const uint8_t *from, int64_t count) {
   int64_t i = head;
   for (; i + line <= count; i += line)
     for (int64_t j = 0; j < line; j += 16)
-      _mm_stream_si128(reinterpret_cast<__m128i *>(to + i + j), _mm_loadu_si128(reinterpret_cast<const __m128i *>(from + i + j)));
+      _mm_stream_si128(reinterpret_cast<__m128i *>(to + i + j),
+                       _mm_loadu_si128(reinterpret_cast<const __m128i *>(from + i + j)));
   std::memcpy(to + i, from + i, size_t(count - i));
 }
 
@@ -59,7 +64,8 @@ struct Launch {
     return offset;
   }
 
-  // The same code writes a small buffer, placed where the output's part would lie, and that is streamed out: no second compilation, and the same bits.
+  // The same code writes a small buffer, placed where the output's part would lie, and that is streamed out: no second
+  // compilation, and the same bits.
   void run_streaming(int64_t row_begin, int64_t row_end, int64_t begin, int64_t end) const {
     alignas(line) uint8_t scratch[scratch_bytes + line];
     const int64_t size = code.output_bytes;
@@ -68,9 +74,11 @@ struct Launch {
       const int64_t offset = row_offset(r) * size;
       uint8_t *out = static_cast<uint8_t *>(slots[code.out_slot].pointer) + offset;
       for (int64_t c = begin, z; c < end; c = z) {
-        const int64_t phase = reinterpret_cast<uintptr_t>(out + c * size) & (line - 1); // every block after the first starts a line
+        const int64_t phase =
+            reinterpret_cast<uintptr_t>(out + c * size) & (line - 1); // every block after the first starts a line
         z = std::min(end, c + (scratch_bytes - phase) / size);
-        moved[code.out_slot].pointer = reinterpret_cast<void *>(reinterpret_cast<uintptr_t>(scratch) + phase - c * size - offset);
+        moved[code.out_slot].pointer =
+            reinterpret_cast<void *>(reinterpret_cast<uintptr_t>(scratch) + phase - c * size - offset);
         code.function(moved.data(), r, r + 1, c, z);
         stream(out + c * size, scratch + phase, (z - c) * size);
       }
@@ -78,6 +86,8 @@ struct Launch {
     _mm_sfence();
   }
 };
+
+} // namespace
 
 int64_t cache_bytes() {
   static const int64_t bytes = [] {
@@ -87,14 +97,13 @@ int64_t cache_bytes() {
   return bytes;
 }
 
-} // namespace
-
 void run_cpu(const CpuCode &code, const Slot *slots, int64_t rows, int64_t extent, int64_t bytes_per_position) {
   if (rows <= 0 || extent <= 0) return;
   bytes_per_position = std::max<int64_t>(1, bytes_per_position);
   const int64_t row_bytes = extent * bytes_per_position, total = rows * row_bytes;
   const Launch launch{code, slots};
-  const bool streaming = code.streams && rows * extent * code.output_bytes >= cache_bytes() / 2 && extent * code.output_bytes >= scratch_bytes / 4;
+  const bool streaming =
+      rows * extent * code.output_bytes >= code.stream_from && extent * code.output_bytes >= least_streamed_row;
   auto work = [&](int64_t row_begin, int64_t row_end, int64_t begin, int64_t end) {
     const FloatMode mode;
     if (streaming) launch.run_streaming(row_begin, row_end, begin, end);
@@ -113,7 +122,8 @@ void run_cpu(const CpuCode &code, const Slot *slots, int64_t rows, int64_t exten
     });
   } else { // whole rows
     const int64_t step = std::max<int64_t>(1, chunk / row_bytes);
-    parallel_for((rows + step - 1) / step, [&](int64_t i) { work(i * step, std::min(rows, (i + 1) * step), 0, extent); });
+    parallel_for((rows + step - 1) / step,
+                 [&](int64_t i) { work(i * step, std::min(rows, (i + 1) * step), 0, extent); });
   }
 }
 

@@ -28,28 +28,55 @@ const Kernel &Maker::scheduled() {
   return k;
 }
 
-std::vector<Slot> fill(const Kernel &k, const Run &run) {
+std::vector<Slot> fill(const Kernel &k, const Operands &run) {
   std::vector<Slot> result;
   for (const SlotInfo &s : slots(k, Backend::Cpu)) {
     Slot v{};
     switch (s.kind) {
-    case SlotKind::Out: v.pointer = run.out; break;
-    case SlotKind::In: v.pointer = const_cast<void *>(run.in[s.index]); break;
-    case SlotKind::Uniform: v = run.uniforms[s.index]; break;
-    case SlotKind::Rows: v.integer = run.rows; break;
-    case SlotKind::Extent: v.integer = run.extent; break;
-    case SlotKind::End: v.integer = run.bounds[s.index][s.box].second; break;
-    case SlotKind::Begin: v.integer = run.bounds[s.index][s.box].first; break;
-    case SlotKind::RowLength: v.integer = run.row_lengths[s.index]; break;
-    case SlotKind::RowPitch: v.integer = run.row_pitches[s.index]; break;
-    case SlotKind::InnerPitch: v.integer = run.inner_pitch; break;
-    case SlotKind::OutStride: v.integer = run.out_strides[s.index]; break;
-    case SlotKind::InStride: v.integer = run.in_strides[s.index][s.box]; break;
-    case SlotKind::OutInner: v.integer = run.out_inner; break;
-    case SlotKind::InInner: v.integer = run.in_inner[s.index]; break;
+    case SlotKind::Out:
+      v.pointer = run.out;
+      break;
+    case SlotKind::In:
+      v.pointer = const_cast<void *>(run.in[s.index]);
+      break;
+    case SlotKind::Uniform:
+      v = run.uniforms.at(k.uniforms[s.index]);
+      break;
+    case SlotKind::Rows:
+      v.integer = run.rows;
+      break;
+    case SlotKind::Extent:
+      v.integer = run.extent;
+      break;
+    case SlotKind::End:
+    case SlotKind::Begin:
+      v.integer = run.bounds.at(bound_node(k, s));
+      break;
+    case SlotKind::RowLength:
+      v.integer = run.row_lengths[s.index];
+      break;
+    case SlotKind::RowPitch:
+      v.integer = run.row_pitches[s.index];
+      break;
+    case SlotKind::InnerPitch:
+      v.integer = run.inner_pitch;
+      break;
+    case SlotKind::OutStride:
+      v.integer = run.out_strides[s.index];
+      break;
+    case SlotKind::InStride:
+      v.integer = run.in_strides[s.index][s.box];
+      break;
+    case SlotKind::OutInner:
+      v.integer = run.out_inner;
+      break;
+    case SlotKind::InInner:
+      v.integer = run.in_inner[s.index];
+      break;
     case SlotKind::Shift:
     case SlotKind::Blocks:
-    case SlotKind::Live: break;
+    case SlotKind::Live:
+      break;
     }
     result.push_back(v);
   }

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scheduled kernels made by hand for the tests of CPU code, and a runner for them. No pass runs here, so that a pass cannot hide what the emitter does.
+// Scheduled kernels made by hand for the tests of CPU code, and a runner for them. No pass runs here, so that a pass
+// cannot hide what the emitter does.
 #pragma once
 #include "compiler/ir/abi.h"
 #include "compiler/names/names.h"
 #include "runtime/cpu/jit.h"
+#include <map>
 #include <string>
 #include <vector>
 
 namespace elsewise::test {
 
-/// A kernel under construction: arguments first, then pieces in order. Every operand is contiguous unless said otherwise.
+/// A kernel under construction: arguments first, then pieces in order. Every operand is contiguous unless said
+/// otherwise.
 struct Maker {
   Kernel kernel;
   Builder b{kernel};
@@ -44,18 +47,18 @@ struct Maker {
   const Kernel &scheduled();
 };
 
-/// What a kernel is run on: addresses, and for every bound, uniform and stride a number, in the order of slots().
-struct Run {
+/// What a kernel is run on: addresses, and a number for every bound, uniform and stride.
+struct Operands {
   void *out = nullptr;
   std::vector<const void *> in;
   int64_t rows = 1, extent = 0;
-  std::vector<Slot> uniforms;
-  std::vector<std::vector<std::pair<int64_t, int64_t>>> bounds; // by piece and box: lo, hi
+  std::map<NodeId, Slot> uniforms;
+  std::map<NodeId, int64_t> bounds;
   std::vector<int64_t> row_lengths, row_pitches, out_strides;
   std::vector<std::vector<int64_t>> in_strides;
   int64_t inner_pitch = 1, out_inner = 1;
   std::vector<int64_t> in_inner;
 };
-std::vector<Slot> fill(const Kernel &, const Run &);
+std::vector<Slot> fill(const Kernel &, const Operands &);
 
 } // namespace elsewise::test

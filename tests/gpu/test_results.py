@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results on a device: layouts, dtypes, every length at every alignment, the hazards of a call. tests/python has the
+CPU's twins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import elsewise as ew
+import numpy as np
+import pytest
+from elsewise import _call, _elsewise
+
+GUARD = 64
+MOST = 4099
+MARK = 123.0
+
+
+def plain_seed(torch: Any, x: Any) -> Any:
+    n = x.numel()
+    i = torch.arange(n, device=x.device).reshape(x.shape)
+    return torch.where(i < n // 4, x * 0.5, torch.where(i >= n - n // 4, x * 2, x))
+
+
+LAYOUTS: dict[str, Callable[[Any], Any]] = {
+    "contiguous": lambda t: t.arange(2400.0, device="cuda").reshape(40, 60),
+    "transposed": lambda t: t.arange(2400.0, device="cuda").reshape(40, 60).t(),
+    "sliced": lambda t: t.arange(9600.0, device="cuda").reshape(80, 120)[1::2, 3:93],
+    "expanded": lambda t: t.arange(60.0, device="cuda").expand(40, 60),
+    "permuted": lambda t: t.arange(24000.0, device="cuda").reshape(20, 30, 40).permute(2, 0, 1),
+    "channels last": lambda t: t.arange(4800.0, device="cuda").reshape(2, 2, 30, 40).to(memory_format=t.channels_last),
+    "offset": lambda t: t.arange(2501.0, device="cuda")[1:],
+    "strided": lambda t: t.arange(2501.0, device="cuda")[1::3],
+    "empty": lambda t: t.zeros(0, device="cuda"),
+    "empty in the middle": lambda t: t.zeros(3, 0, 2, device="cuda"),
+    "no axes": lambda t: t.tensor(3.0, device="cuda"),
+    "length 1": lambda t: t.arange(6.0, device="cuda").reshape(1, 6, 1),
+    "many rows": lambda t: t.arange(300000.0, device="cuda").reshape(100000, 3)[:, :2],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts(torch: Any, seed: ew.Kernel, layout: str) -> None:
+    x = LAYOUTS[layout](torch)
+    before = x.clone()
+    expected = plain_seed(torch, before)
+    calls = _elsewise.path_counts()
+    result = seed(x)
+    assert _elsewise.path_counts()[0] == calls[0] + 1
+    assert torch.equal(result, expected) and torch.equal(x, before)
+    assert torch.equal(_call.call(seed, (x,), {}), expected)
+    assert result.stride() == (x + 1).stride() and result.device == x.device
+    if layout != "expanded":
+        out = torch.full_like(x, MARK)
+        assert seed(x, out=out) is out and torch.equal(out, expected)
+        seed(x, out=x)
+        assert torch.equal(x, expected)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"]
+)
+def test_dtypes(torch: Any, dtype: str) -> None:
+    x = torch.randint(0, 2, (10007,), device="cuda").to(getattr(torch, dtype))
+    assert torch.equal(ew.kernel("i < 3: x; else x")(x), x)
+    if dtype != "bool":
+        i = torch.arange(10007, device="cuda")
+        for rule, plain in (
+            ("i < 5000: x*0.5; else x", lambda: torch.where(i < 5000, x * 0.5, x)),
+            ("i < 5000: x + 3; else x - 1", lambda: torch.where(i < 5000, x + 3, x - 1)),
+        ):
+            result = ew.kernel(rule)(x)
+            assert result.dtype == plain().dtype and torch.equal(result, plain()), rule
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int32"])
+def test_the_gpu_gives_the_cpus_bits(torch: Any, dtype: str) -> None:
+    x = (torch.randn(10007) * 100).to(getattr(torch, dtype))
+    rules = (
+        "i < n/3: x*0.3 + 1.7; i % 7 == 2: x/3; else x - x*gain",
+        "x < 0: sqrt(abs(x)); else floor(x) + round(x/7)",
+        "min(x, max(gain, 3)) * (x + 1)",
+        "x*(1 - float(i)/n)",
+    )
+    for rule in rules:
+        k = ew.kernel(rule)
+        given = {"gain": 0.37} if "gain" in k.arguments else {}
+        assert torch.equal(k(x.cuda(), **given).cpu(), k(x, **given)), rule
+        assert k.check(x.cuda(), **given), rule
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("offset", range(16))
+def test_every_length_at_every_offset(torch: Any, seed: ew.Kernel, offset: int, in_place: bool) -> None:
+    """A row of memory for each length, so that all are compared at once, guard zones included."""
+    pitch = 4352
+    begin = GUARD + offset
+    source = torch.randn(pitch, device="cuda")
+    memory = source.repeat(MOST + 1, 1) if in_place else torch.full((MOST + 1, pitch), MARK, device="cuda")
+    for n in range(MOST + 1):
+        out = memory[n, begin : begin + n]
+        seed(out if in_place else source[begin : begin + n], out=out)
+    i = torch.arange(pitch, device="cuda") - begin
+    n = torch.arange(MOST + 1, device="cuda")[:, None]
+    inside = (i >= 0) & (i < n)
+    value = torch.where(i < n // 4, source * 0.5, torch.where(i >= n - n // 4, source * 2, source))
+    expected = torch.where(inside, value, source if in_place else MARK)
+    wrong = (memory != expected).nonzero()
+    assert not len(wrong), f"n, position: {wrong[:5].tolist()}"
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "bfloat16", "float64"])
+def test_other_widths(torch: Any, dtype: str) -> None:
+    k = ew.kernel("i<n/4: x+1; i>=n-n/4: x-1; else x")
+    source = torch.randint(-50, 50, (6000,), device="cuda").to(getattr(torch, dtype))
+    i = torch.arange(6000, device="cuda")
+    for a in (0, 1, 2, 3, 5, 8, 15):
+        for b in (0, 1, 4, 7):
+            for n in (0, 1, 2, 15, 16, 17, 63, 255, 1024, 1025, 4097):
+                memory = source.clone()
+                k(source[a : a + n], out=memory[GUARD + b : GUARD + b + n])
+                part, p = source[a : a + n], i[:n]
+                expected = source.clone()
+                expected[GUARD + b : GUARD + b + n] = torch.where(
+                    p < n // 4, part + 1, torch.where(p >= n - n // 4, part - 1, part)
+                )
+                assert torch.equal(memory, expected), (dtype, a, b, n)
+
+
+@pytest.mark.parametrize(
+    "pair", [("int8", "float32"), ("float32", "float64"), ("float64", "int8"), ("uint8", "float16")]
+)
+def test_mixed_widths(torch: Any, pair: tuple[str, str]) -> None:
+    x = torch.randint(0, 50, (4099,), device="cuda").to(getattr(torch, pair[0]))
+    spelling = {"float32": "f32", "float64": "f64", "int8": "i8", "float16": "f16"}[pair[1]]
+    k = ew.kernel(f"i < n/2: {spelling}(x); else {spelling}(x) + 1")
+    i = torch.arange(4099, device="cuda")
+    for offset in (0, 1, 3):
+        for n in (1, 100, 4096):
+            part = x[offset : offset + n].to(getattr(torch, pair[1]))
+            assert torch.equal(k(x[offset : offset + n]), torch.where(i[:n] < n // 2, part, part + 1))
+
+
+def test_promotion_and_parameters(torch: Any, seed: ew.Kernel) -> None:
+    x = torch.arange(1000, dtype=torch.int32, device="cuda")
+    assert torch.equal(seed(x), plain_seed(torch, x)) and seed(x).dtype == torch.float32
+    before = x.clone()
+    with pytest.raises((TypeError, ValueError), match="out"):
+        seed(x, out=x)
+    assert torch.equal(x, before)
+    k = ew.kernel("i < edge: x*gain; else y")
+    x, y = torch.randn(7, 300, device="cuda"), torch.randn(300, device="cuda")
+    i = torch.arange(2100, device="cuda").reshape(7, 300)
+    for edge in (0, 1, 1000, 2**40, -5):
+        assert torch.equal(k(x, edge=edge, gain=0.75, y=y), torch.where(i < edge, x * 0.75, y))
+
+
+def test_a_cpu_scalar_tensor_goes_with_cuda_data(torch: Any) -> None:
+    k = ew.kernel("x * gain")
+    x = torch.randn(1000, device="cuda")
+    for call in (k, lambda *a, **kw: _call.call(k, a, kw)):
+        assert torch.equal(call(x, gain=torch.tensor(2.0)), x * 2)
+        assert torch.equal(call(x, gain=torch.tensor(2.0, device="cuda")), x * 2)
+
+
+def test_data_in_two_places_is_refused(torch: Any) -> None:
+    k = ew.kernel("x + y")
+    x = torch.zeros(8, device="cuda")
+    out = torch.full((8,), 7.0, device="cuda")
+    for call in (k, lambda *a, **kw: _call.call(k, a, kw)):
+        with pytest.raises(ValueError, match="`y` is on the CPU, but `x` is on cuda:0"):
+            call(x, y=torch.zeros(8), out=out)
+        with pytest.raises(ValueError, match=r"`y` .a NumPy array. is on the CPU"):
+            call(x, y=np.zeros(8, np.float32), out=out)
+        with pytest.raises(ValueError, match="`out` is on the CPU"):
+            call(x, y=x, out=torch.zeros(8))
+        with pytest.raises(ValueError, match="NumPy"):
+            call(x, y=np.float32([1.0])[0:1].reshape(()), out=out)
+    assert out.tolist() == [7.0] * 8
+
+
+def test_overlap_and_wrong_outputs_leave_everything_as_it_was(torch: Any, seed: ew.Kernel) -> None:
+    base = torch.arange(1000.0, device="cuda")
+    before = base.clone()
+    for out in (base[1:901], base[:899], base[:900].int(), base[:1].expand(900), base[:900].reshape(30, 30)):
+        kept = out.clone()
+        with pytest.raises((ValueError, TypeError), match="out"):
+            seed(base[:900], out=out)
+        assert torch.equal(out, kept)
+    assert torch.equal(base, before)
+
+
+def test_versions_and_grad(torch: Any, seed: ew.Kernel) -> None:
+    x = torch.ones(100, device="cuda")
+    out = torch.zeros(100, device="cuda")
+    seed(x, out=out)
+    assert out._version == 1
+    leaf = torch.ones(100, device="cuda", requires_grad=True)
+    with pytest.raises(ValueError, match="requires grad"):
+        seed(leaf)
+    y = leaf.exp()
+    with torch.no_grad():
+        seed(y, out=y)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_storage_shrunk_and_copy_on_write(torch: Any, seed: ew.Kernel) -> None:
+    x = torch.arange(1000.0, device="cuda")[10:]
+    seed(x)
+    x.untyped_storage().resize_(0)
+    with pytest.raises(ValueError, match="resized"):
+        seed(x)
+    a = torch.arange(1000.0, device="cuda")
+    b = torch._lazy_clone(a)
+    seed(b, out=b)
+    assert torch.equal(a, torch.arange(1000.0, device="cuda")) and torch.equal(b, plain_seed(torch, a))
+
+
+def test_an_input_freed_after_the_call(torch: Any, seed: ew.Kernel) -> None:
+    n = 1 << 20
+    expected = plain_seed(torch, torch.arange(float(n), device="cuda"))
+    results = []
+    for _ in range(20):
+        x = torch.arange(float(n), device="cuda")
+        results.append(seed(x))
+        del x
+        torch.full((n,), -1.0, device="cuda")  # takes the freed memory
+    assert all(torch.equal(result, expected) for result in results)
+
+
+def test_generated_results(torch: Any) -> None:
+    k = ew.kernel("i < n/2: i; else n - i")
+    i = torch.arange(1000, device="cuda")
+    assert torch.equal(k(shape=1000, device="cuda"), torch.where(i < 500, i, 1000 - i))
+    assert k(shape=(10, 100), device="cuda:0", dtype=torch.float16).dtype == torch.float16
+    with pytest.raises((ValueError, RuntimeError), match="device"):
+        k(shape=10, device="cuda:63")
+
+
+def test_large(torch: Any, seed: ew.Kernel) -> None:
+    n = (1 << 31) + 12345
+    x = torch.ones(n, dtype=torch.int8, device="cuda")
+    y = ew.kernel("i >= n - 5: 3; i < 2**31: x; else 2")(x)
+    assert y[: 1 << 31].eq(1).all() and y[1 << 31 : -5].eq(2).all() and y[-5:].eq(3).all()
+
+
+def test_raw_pointers(torch: Any, seed: ew.Kernel) -> None:
+    x = torch.randn(1000, device="cuda")
+    out = torch.zeros(1000, device="cuda")
+    seed.launch(out=ew.ptr(out.data_ptr(), "f32", 1000), x=ew.ptr(x.data_ptr(), "f32", 1000), device=0)
+    assert torch.equal(out, plain_seed(torch, x))
+    out.zero_()
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    seed.launch(out=out.data_ptr(), x=x.data_ptr(), dtype="f32", shape=(1000,), stream=stream)
+    stream.synchronize()
+    assert torch.equal(out, plain_seed(torch, x))
+    host = np.zeros(1000, np.float32)
+    with pytest.raises((ValueError, TypeError), match="host"):
+        seed.launch(out=ew.ptr(host.ctypes.data, "f32", 1000), x=ew.ptr(x.data_ptr(), "f32", 1000), device=0)
+    assert not host.any()
+
+
+def test_cupy(torch: Any, seed: ew.Kernel) -> None:
+    cupy = pytest.importorskip("cupy")
+    a = cupy.arange(1000, dtype=cupy.float32)
+    expected = plain_seed(torch, torch.arange(1000.0, device="cuda"))
+    y = seed(a)
+    assert isinstance(y, cupy.ndarray) and torch.equal(torch.as_tensor(y), expected)
+    assert torch.equal(
+        torch.as_tensor(seed(a.reshape(10, 100).T)).t().reshape(-1).sum(),
+        seed(torch.as_tensor(a).view(10, 100).t()).sum(),
+    )
+    out = torch.zeros(1000, device="cuda")
+    assert seed(a, out=out) is out and torch.equal(out, expected)
+    with cupy.cuda.Stream(non_blocking=True) as stream:
+        b = cupy.zeros(1 << 24, cupy.float32)
+        for _ in range(50):
+            b += 1
+        y = seed(b)
+        stream.synchronize()
+        assert float(y[1 << 23]) == 50.0
+    seed(a, out=a)
+    assert torch.equal(torch.as_tensor(a), expected)
+
+
+def test_a_producer_on_another_stream_is_waited_for(torch: Any, seed: ew.Kernel) -> None:
+    cupy = pytest.importorskip("cupy")
+    busy = cupy.cuda.Stream(non_blocking=True)
+    with busy:
+        b = cupy.zeros(1 << 26, cupy.float32)
+        for _ in range(50):
+            b += 1
+        interface = dict(b.__cuda_array_interface__)
+        interface["stream"] = busy.ptr
+
+    class Array:
+        __cuda_array_interface__ = interface
+
+    out = torch.zeros(1 << 26, device="cuda")
+    seed(Array(), out=out)
+    assert float(out[1 << 25]) == 50.0

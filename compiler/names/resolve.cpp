@@ -83,10 +83,6 @@ struct Resolver {
     const std::string &name = ast.name(id);
     if (name == "i") return {Binding::Position, flat_axis};
     if (name == "n") return {Binding::Length, flat_axis};
-    if (const int row = find_builtin(name); row >= 0) {
-      sink.report(Code::FunctionAsValue, ast[id].at, {name, std::string(builtins()[row].signature)});
-      return {};
-    }
     if (contains(call_keywords, name) || contains(python_keywords, name)) {
       const bool python = contains(python_keywords, name);
       Diagnostic &d = sink.report(Code::ReservedName, ast[id].at,

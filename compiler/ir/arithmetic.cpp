@@ -11,6 +11,8 @@ namespace {
 
 constexpr __int128 greatest128 = (__int128)(~(unsigned __int128)0 >> 1);
 constexpr __int128 least128 = -greatest128 - 1;
+// Where a double saturates as an index: below the ends, so that a bound can still be moved by one.
+constexpr __int128 far = greatest128 - ((__int128)1 << 100);
 
 int width(DType d) { return d == DType::Index ? 128 : 8 * bytes(d); }
 __int128 least(DType d) { return dclass(d) == DClass::Int ? -((__int128)1 << (8 * bytes(d) - 1)) : 0; }
@@ -41,7 +43,7 @@ double round_bits(double v, int fraction, int least_exponent, int greatest_expon
 
 __int128 truncate(double v, DType d) {
   if (std::isnan(v)) return 0;
-  const __int128 lo = d == DType::Index ? least128 : least(d), hi = d == DType::Index ? greatest128 : greatest(d);
+  const __int128 lo = d == DType::Index ? -far : least(d), hi = d == DType::Index ? far : greatest(d);
   const double t = std::trunc(v);
   if (t >= std::ldexp(1.0, 127)) return hi;
   if (t < -std::ldexp(1.0, 127)) return lo;

@@ -108,9 +108,9 @@ NodeId Builder::binary(BinaryOp op, NodeId a, NodeId b) {
   return intern({.op = Op::Binary, .sub = uint8_t(op), .type = kernel_[a].type, .a = a, .b = b});
 }
 
-NodeId Builder::compare(CompareOp op, NodeId a, NodeId b) {
+NodeId Builder::compare(CompareOp op, NodeId a, NodeId b, bool exact) {
   assert(kernel_[a].type == kernel_[b].type);
-  return intern({.op = Op::Compare, .sub = uint8_t(op), .type = DType::Bool, .a = a, .b = b});
+  return intern({.op = Op::Compare, .sub = uint8_t(op), .type = DType::Bool, .a = a, .b = b, .c = exact});
 }
 
 NodeId Builder::logic(LogicOp op, NodeId a, NodeId b) {

@@ -9,7 +9,7 @@
 //                   // is floor(a/b) as torch computes it (from fmod), % has the divisor's sign (torch.remainder).
 //   Bool            Load reads a byte, non-zero is true.
 //   Cast            float -> int truncates, saturates, NaN is 0; int -> int wraps; -> Bool is != 0; Bool -> number is 0 or 1; float -> half rounds to nearest even.
-//                   Index -> Data: as from i64.
+//                   Index -> Data: as from i64. Float -> Index: exact on the host, where it saturates short of 128 bits, so that a bound can be moved by one.
 #pragma once
 #include "compiler/source/source.h"
 #include "compiler/types/types.h"
@@ -30,7 +30,7 @@ enum class Op : uint8_t {
   Load,    // a: argument, read at this element
   Unary,   // sub: UnaryOp
   Binary,  // sub: BinaryOp
-  Compare, // sub: CompareOp; operands of one type, result Bool
+  Compare, // sub: CompareOp; operands a, b of one type, result Bool; c: 1 if no tensor has entered, so that index arithmetic below it may leave 64 bits
   Logic,   // sub: LogicOp; Bool operands
   Where,   // a ? b : c; b and c of the node's type
   Cast,    // of a to the node's type
@@ -162,7 +162,7 @@ public:
   NodeId load(uint32_t argument);
   NodeId unary(UnaryOp, NodeId);
   NodeId binary(BinaryOp, NodeId, NodeId);
-  NodeId compare(CompareOp, NodeId, NodeId);
+  NodeId compare(CompareOp, NodeId, NodeId, bool exact = true); // exact: Inst::c; false where a tensor or a cast that names a dtype has entered
   NodeId logic(LogicOp, NodeId, NodeId = no_node);
   NodeId where(NodeId, NodeId, NodeId);
   NodeId cast(NodeId, DType);

@@ -67,6 +67,9 @@ void argument(raw_ostream &out, const Argument &a) {
   }
 }
 
+// What a comparison of this type is if nothing is said.
+bool tensor_free(DType d) { return d == DType::Index || d == DType::F64 || d == DType::Bool; }
+
 void node(raw_ostream &out, const Kernel &k, NodeId n) {
   const Inst &i = k[n];
   out << "  %" << n << " = ";
@@ -94,7 +97,7 @@ void node(raw_ostream &out, const Kernel &k, NodeId n) {
     out << elsewise::spelling(BinaryOp(i.sub));
     break;
   case Op::Compare:
-    out << elsewise::spelling(CompareOp(i.sub));
+    out << elsewise::spelling(CompareOp(i.sub)) << (i.c == tensor_free(k[i.a].type) ? "" : i.c ? " exact" : " data");
     break;
   case Op::Logic:
     out << elsewise::spelling(LogicOp(i.sub));

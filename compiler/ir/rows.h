@@ -13,16 +13,19 @@ template <class Match> uint8_t row_where(Match match) {
   return 255; // not in the table: the verifier refuses the call
 }
 inline uint8_t least_row() {
-  return row_where([](const Builtin &r) { return r.integer == reference::min_integer; });
+  return row_where([](const Builtin &r) { return r.meaning == Meaning::Least; });
 }
 inline uint8_t greatest_row() {
-  return row_where([](const Builtin &r) { return r.integer == reference::max_integer; });
+  return row_where([](const Builtin &r) { return r.meaning == Meaning::Greatest; });
 }
 inline uint8_t floor_row() {
   return row_where([](const Builtin &r) { return r.real == reference::floor; });
 }
 inline uint8_t ceil_row() {
   return row_where([](const Builtin &r) { return r.real == reference::ceil; });
+}
+inline uint8_t square_root_row() {
+  return row_where([](const Builtin &r) { return r.real == reference::sqrt; });
 }
 
 } // namespace elsewise

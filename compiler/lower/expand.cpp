@@ -55,17 +55,17 @@ NodeId operate(Builder &b, Operator op, DType type, NodeId x, NodeId y) {
   case Operator::Not:
     return b.logic(LogicOp::Not, x);
   case Operator::Lt:
-    return b.compare(CompareOp::Lt, x, y);
+    return b.compare(CompareOp::Lt, x, y, false);
   case Operator::Le:
-    return b.compare(CompareOp::Le, x, y);
+    return b.compare(CompareOp::Le, x, y, false);
   case Operator::Gt:
-    return b.compare(CompareOp::Gt, x, y);
+    return b.compare(CompareOp::Gt, x, y, false);
   case Operator::Ge:
-    return b.compare(CompareOp::Ge, x, y);
+    return b.compare(CompareOp::Ge, x, y, false);
   case Operator::Eq:
-    return b.compare(CompareOp::Eq, x, y);
+    return b.compare(CompareOp::Eq, x, y, false);
   case Operator::Ne:
-    return b.compare(CompareOp::Ne, x, y);
+    return b.compare(CompareOp::Ne, x, y, false);
   case Operator::BitOr:
     return truth ? b.logic(LogicOp::Or, x, y) : b.binary(BinaryOp::BitOr, x, y);
   case Operator::BitXor:

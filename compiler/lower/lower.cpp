@@ -174,7 +174,7 @@ private:
       if (left == DType::F64 && right == DType::Index) return compare_exactly(k, b, mirrored(op), v[1], v[0]);
     }
     const NodeId left = b.cast(v[0], t.compute), right = b.cast(v[1], t.compute);
-    return b.compare(op, left, right);
+    return b.compare(op, left, right, t.operands == Use::Compare);
   }
 
   NodeId call(ExprId e, const ExprType &t) {

@@ -2,6 +2,7 @@
 // Folding one node at a time. It assumes nothing about values that are not constants.
 #include "compiler/passes/fold.h"
 #include "compiler/ir/arithmetic.h"
+#include "compiler/ir/rows.h"
 #include "compiler/passes/rewrite.h"
 
 namespace elsewise {
@@ -12,6 +13,19 @@ bool is(const Kernel &k, NodeId n, int v) {
   if (k[n].op != Op::Const || k[n].type == DType::Bool) return false;
   const Constant &c = k.constants[k[n].a];
   return is_float(k[n].type) ? c.real == v && !(v == 0 && __builtin_signbit(c.real)) : c.integer == v;
+}
+
+// The exponents for which torch has exact forms take them here, so that backends agree; a function of the power
+// promises no bits.
+NodeId power(Kernel &k, Builder &b, NodeId n, const Inst &i) {
+  if (is(k, i.b, 1)) return i.a;
+  if (is(k, i.b, 2)) return b.binary(BinaryOp::Mul, i.a, i.a);
+  if (!is_float(i.type)) return n;
+  if (is(k, i.b, 0)) return b.real(i.type, 1);
+  if (is(k, i.b, 3)) return b.binary(BinaryOp::Mul, b.binary(BinaryOp::Mul, i.a, i.a), i.a);
+  if (is(k, i.b, -1)) return b.binary(BinaryOp::Div, b.real(i.type, 1), i.a);
+  if (k[i.b].op == Op::Const && k.constants[k[i.b].a].real == 0.5) return b.call(square_root_row(), i.type, {i.a});
+  return n;
 }
 
 // Exact for every value of the other operand: -0 + 0 is +0, so a float keeps its + 0.
@@ -37,10 +51,7 @@ NodeId identity(Kernel &k, Builder &b, NodeId n) {
     if (is(k, i.b, 1)) return i.a;
     break;
   case BinaryOp::Pow:
-    if (is(k, i.b, 1)) return i.a;
-    if (is(k, i.b, 2))
-      return b.binary(BinaryOp::Mul, i.a, i.a); // correctly rounded, which a power function need not be
-    break;
+    return power(k, b, n, i);
   default:
     break;
   }

@@ -6,7 +6,8 @@
 
 namespace elsewise {
 
-/// The kernel with every operation on constants replaced by its value, and x*1, x/1, x-0, i+0, x**2 by what they are.
+/// The kernel with every operation on constants replaced by its value, and x*1, x/1, x-0, i+0 and powers with a plain
+/// exponent by what they are.
 Kernel fold(const Kernel &, const PassOptions &);
 
 /// What users of `made`, the last node made with the builder of `k`, may have instead of it.

@@ -23,8 +23,7 @@ void carry_halves(Kernel &k) {
     }
 }
 
-// The slots of index uniforms have 64 bits. In the wide form one becomes (high << 62) + low, put together on the
-// device.
+// The slots of index uniforms have 64 bits. In the wide form one travels as three words, put together on the device.
 Kernel carry_wide(const Kernel &from) {
   Kernel k = from;
   k.insts.clear(), k.spans.clear(), k.operands.clear();
@@ -34,11 +33,15 @@ Kernel carry_wide(const Kernel &from) {
     const Inst &i = from[n];
     if (i.stage != Stage::Host || i.type != DType::Index || i.op == Op::Const || i.op == Op::Len) return now[n];
     if (carried[n] != no_node) return carried[n];
-    const NodeId bits = b.integer(DType::Index, 62);
-    const NodeId high = b.binary(BinaryOp::Shr, now[n], bits);
-    const NodeId low = b.binary(BinaryOp::BitAnd, now[n], b.integer(DType::Index, ((__int128)1 << 62) - 1));
-    const NodeId up = push(k, {Op::Binary, uint8_t(BinaryOp::Shl), DType::Index, Stage::Element, high, bits});
-    return carried[n] = push(k, {Op::Binary, uint8_t(BinaryOp::Add), DType::Index, Stage::Element, up, low});
+    auto integer = [&](__int128 v) { return b.integer(DType::Index, v); };
+    auto above = [&](int bits) { return b.binary(BinaryOp::Shr, now[n], integer(bits)); };
+    auto low = [&](NodeId word) { return b.binary(BinaryOp::BitAnd, word, integer(0xffffffff)); };
+    auto work = [&](BinaryOp op, NodeId x, NodeId y) {
+      return push(k, {Op::Binary, uint8_t(op), DType::Index, Stage::Element, x, y});
+    };
+    const NodeId top = work(BinaryOp::Shl, above(64), integer(64));
+    const NodeId middle = work(BinaryOp::Shl, low(above(32)), integer(32));
+    return carried[n] = work(BinaryOp::Add, work(BinaryOp::Add, top, middle), low(now[n]));
   };
   for (NodeId n = 0; n < from.insts.size(); ++n) {
     Inst i = from[n];

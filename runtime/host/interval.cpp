@@ -10,16 +10,10 @@ namespace elsewise {
 namespace {
 
 bool is_arithmetic(Op op) { return op == Op::Unary || op == Op::Binary || op == Op::Call; }
-constexpr __int128 carried = (__int128)1 << 125; // what the two words of a wide uniform hold
-
 } // namespace
 
 Intervals::Intervals(const Kernel &k, std::span<const HostValue> values, std::span<const uint8_t> poisoned)
-    : k_(k), values_(values), poisoned_(poisoned), tensor_(k.insts.size()) {
-  for (NodeId n = 0; n < k.insts.size(); ++n) {
-    tensor_[n] = k[n].op == Op::Load;
-    for (const NodeId o : operands(k, n)) tensor_[n] = tensor_[n] || tensor_[o];
-  }
+    : k_(k), values_(values), poisoned_(poisoned) {
   for (int e = 0; e < 2; ++e) memo_[e].resize(k.insts.size()), known_[e].resize(k.insts.size());
 }
 
@@ -70,10 +64,7 @@ Value Intervals::host(NodeId n, bool exact) {
       evaluate(i.b, exact);
     break;
   case Op::Compare:
-    evaluate(i.a, true), evaluate(i.b, true);
-    break;
-  case Op::Cast:
-    evaluate(i.a, exact && (i.type == DType::F64 || i.type == DType::Index || i.type == DType::Bool));
+    evaluate(i.a, exact || i.c), evaluate(i.b, exact || i.c);
     break;
   default:
     for (const NodeId o : operands(k_, n)) evaluate(o, exact);
@@ -103,13 +94,10 @@ Value Intervals::work(NodeId n, bool exact) {
   if (i.op == Op::Pos) return {.lo = first_, .hi = last_};
   if (i.op == Op::Load) return interval::anything(i.type);
 
-  // What element code reads from a slot must fit its 64 bits, or travel as two.
+  // What element code reads from a slot must fit its 64 bits, or travel in several.
   auto operand = [&](NodeId o, bool inside) {
     const Value v = evaluate(o, inside);
-    if (k_[o].stage == Stage::Host && k_[o].type == DType::Index && !fits(DType::I64, v.lo)) {
-      found_.wide = true;
-      if (v.lo >= carried || v.lo < -carried) trouble(HostFault::Overflow, o);
-    }
+    if (k_[o].stage == Stage::Host && k_[o].type == DType::Index && !fits(DType::I64, v.lo)) found_.wide = true;
     return v;
   };
   if (i.op == Op::Where || i.op == Op::Logic) {
@@ -130,8 +118,7 @@ Value Intervals::work(NodeId n, bool exact) {
   const std::vector<NodeId> list = operands(k_, n);
   const DType from = k_[list[0]].type;
   bool inside = exact;
-  if (i.op == Op::Compare) inside = exact || !(tensor_[i.a] || tensor_[i.b]);
-  if (i.op == Op::Cast) inside = exact && (i.type == DType::F64 || i.type == DType::Index || i.type == DType::Bool);
+  if (i.op == Op::Compare) inside = exact || i.c;
   Value v[2], r;
   for (size_t o = 0; o < list.size() && o < 2; ++o) v[o] = operand(list[o], inside);
   if (!at_point(n, std::span(v, std::min<size_t>(list.size(), 2)), r)) {

@@ -51,7 +51,6 @@ private:
   const Kernel &k_;
   std::span<const HostValue> values_;
   std::span<const uint8_t> poisoned_;
-  std::vector<bool> tensor_;       // by node: a Load stands below it
   std::vector<Value> memo_[2];     // by exactness
   std::vector<uint32_t> known_[2]; // in which evaluation
   uint32_t round_ = 0;

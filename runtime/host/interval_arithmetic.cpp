@@ -247,9 +247,9 @@ Value call(uint8_t row, DType d, const Value &a, const Value &b) {
     return {.real_lo = round_to(d, r.real(lo)), .real_hi = round_to(d, r.real(hi)), .nan = a.nan || b.nan};
   }
   if (a.overflow || b.overflow) return off_limits;
-  if (r.integer == reference::min_integer) return between(std::min(a.lo, b.lo), std::min(a.hi, b.hi));
-  if (r.integer == reference::max_integer) return between(std::max(a.lo, b.lo), std::max(a.hi, b.hi));
-  if (r.integer == reference::abs_integer) {
+  if (r.meaning == Meaning::Least) return between(std::min(a.lo, b.lo), std::min(a.hi, b.hi));
+  if (r.meaning == Meaning::Greatest) return between(std::max(a.lo, b.lo), std::max(a.hi, b.hi));
+  if (r.meaning == Meaning::Magnitude) {
     if (a.lo >= 0) return a;
     const Value minus = on_integers(BinaryOp::Sub, DType::Index, between(0, 0), a);
     if (minus.overflow || a.hi <= 0) return wrapped(d, minus);

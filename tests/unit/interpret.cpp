@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// An interpreter of scheduled kernels, as plain as can be. It looks for no speed and corrects no mistake of a pass.
+#include "tests/unit/interpret.h"
+#include "compiler/parse/parser.h"
+#include <gtest/gtest.h>
+
+namespace elsewise::test {
+namespace {
+
+ArgType argument(std::string text) {
+  ArgType t;
+  if (text == "int") t.kind = ArgKind::Int;
+  else if (text == "float") t.kind = ArgKind::Float;
+  else if (text == "bool") t.kind = ArgKind::Bool;
+  else {
+    t.kind = ArgKind::Tensor;
+    if (text.ends_with("[]")) t.zero_dim = true, text.resize(text.size() - 2);
+    if (text == "bools") text = "bool"; // a tensor of them
+    t.dtype = parse_dtype(text).value();
+  }
+  return t;
+}
+
+} // namespace
+
+Kernel lowered(const std::string &spec, const std::vector<std::string> &arguments) {
+  const Source source(spec, "<spec>");
+  Sink sink;
+  const Ast ast = parse(source, lex(source, sink), sink);
+  const Names names = resolve(ast, sink);
+  Signature signature;
+  for (const std::string &name : names.arguments) {
+    signature.args.push_back({});
+    for (const std::string &a : arguments)
+      if (a.starts_with(name + ": ")) signature.args.back() = argument(a.substr(name.size() + 2));
+  }
+  for (const std::string &a : arguments)
+    if (a.starts_with("-> ")) signature.out = parse_dtype(a.substr(3));
+  const Typed typed = specialise(source, ast, names, signature, sink);
+  for (const Diagnostic &d : sink.take())
+    if (d.severity == Severity::Error) ADD_FAILURE() << render(d, source);
+  EXPECT_TRUE(typed.complete) << spec;
+  if (!typed.complete) return {};
+  Kernel k = lower(source, ast, names, signature, typed);
+  EXPECT_EQ(verify(k), "") << print(k);
+  return k;
+}
+
+Kernel scheduled(const std::string &spec, const std::vector<std::string> &arguments, Form form) {
+  std::string error;
+  Kernel k = run_passes(lowered(spec, arguments), {.form = form, .verify_each = true, .observe = {}}, &error);
+  EXPECT_EQ(error, "");
+  return k;
+}
+
+Kernel after(const std::string &pass, const std::string &spec, const std::vector<std::string> &arguments) {
+  Kernel found;
+  PassOptions options{.form = {}, .verify_each = true, .observe = [&](std::string_view name, const Kernel &k) {
+                        if (name == pass) found = k;
+                      }};
+  std::string error;
+  run_passes(lowered(spec, arguments), options, &error);
+  EXPECT_EQ(error, "");
+  return found;
+}
+
+std::string nodes(const Kernel &k) {
+  std::string text = print(k), out;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = text.find('\n', at);
+    std::string line = text.substr(at, end - at);
+    if (const size_t quote = line.find(" \""); quote != std::string::npos) line.resize(quote);
+    for (size_t place; (place = line.find(" @")) != std::string::npos;)
+      line.erase(place, line.find_first_of(" \n", place + 1) - place);
+    out += line + "\n";
+    at = end + 1;
+  }
+  return out;
+}
+
+HostCall host_call(const Kernel &k, const std::vector<HostValue> &parameters, int64_t count) {
+  HostCall c;
+  c.values.resize(k.insts.size());
+  HostProgram(k).run(parameters, count, c.values, c.poisoned);
+  const CallChecks checks(k);
+  c.check = checks.run(c.values, c.poisoned, count);
+  if (!checks.needed()) {
+    EXPECT_EQ(c.check.fault.what, HostFault::None) << "needed() promised that no call is refused";
+    EXPECT_FALSE(c.check.wide);
+  }
+  return c;
+}
+
+Constant interpret(const Kernel &k, const HostCall &call, int64_t position, int64_t count,
+                   const std::function<Constant(uint32_t)> &load) {
+  std::vector<Constant> at(k.insts.size());
+  for (NodeId n = 0; n < k.insts.size(); ++n)
+    if (k[n].op == Op::Const) at[n] = k.constants[k[n].a];
+  for (const NodeId u : k.uniforms) { // as it comes out of its slot
+    const DType d = k[u].type;
+    const Slot s = uniform_slot(d, call.values[u]);
+    if (d == DType::F32) at[u].real = s.single;
+    else if (d == DType::F64) at[u].real = s.real;
+    else if (d == DType::Bool) at[u].integer = s.byte;
+    else at[u].integer = s.integer;
+  }
+  auto run = [&](const std::vector<Step> &steps) {
+    for (const Step &s : steps) {
+      const Inst &i = k[s.node];
+      if (i.op == Op::Pos) at[s.node].integer = position;
+      else if (i.op == Op::Load) at[s.node] = load(i.a);
+      else {
+        std::vector<Constant> list;
+        for (const NodeId o : operands(k, s.node)) list.push_back(at[o]);
+        const Trouble t = apply(i, k[operands(k, s.node)[0]].type, list, at[s.node]);
+        if (i.type != DType::Index) continue;
+        EXPECT_TRUE(t != Trouble::Overflow && (k.form.wide || fits(DType::I64, at[s.node].integer)) || s.under != ~0u)
+            << "%" << s.node << " leaves its bits at position " << position << "\n"
+            << print(k);
+      }
+    }
+  };
+  auto inside = [&](const Piece &p) {
+    for (const auto &box : p.boxes) {
+      bool in = true;
+      for (const Range &r : box) {
+        if (r.lo != no_node) in = in && position >= clamp_bound(call.values[r.lo], count);
+        if (r.hi != no_node) in = in && position < clamp_bound(call.values[r.hi], count);
+      }
+      if (in) return true;
+    }
+    return p.boxes.empty();
+  };
+  for (size_t p = 0; p < k.pieces.size(); ++p) {
+    const Piece &piece = k.pieces[p];
+    if (!inside(piece)) continue;
+    run(k.guards[p]);
+    if (piece.guard != no_node && !at[piece.guard].integer) continue;
+    run(k.bodies[p]);
+    return at[piece.values[0]];
+  }
+  ADD_FAILURE() << "no piece holds at position " << position;
+  return {};
+}
+
+} // namespace elsewise::test

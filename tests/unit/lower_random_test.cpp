@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random programs lowered, run through every pass, and interpreted at every element against the oracle, which reads
+// syntax. No backend runs here.
+#include "tests/fuzz/differential.h"
+#include "tests/unit/interpret.h"
+#include <cmath>
+#include <gtest/gtest.h>
+
+namespace elsewise::test {
+namespace {
+
+Constant read(const fuzz::Input &in, const std::vector<int64_t> &domain, int64_t position) {
+  int64_t at = 0;
+  for (size_t d = domain.size(); d-- > 0; position /= std::max<int64_t>(domain[d], 1)) {
+    const int64_t own = int64_t(d) - int64_t(domain.size() - in.shape.size());
+    if (own >= 0 && in.shape[own] != 1) at += position % domain[d] * in.stride[own];
+  }
+  const fuzz::Scalar s = fuzz::decode(in.type.dtype, in.data() + at * bytes(in.type.dtype));
+  return {s.integer, s.real};
+}
+
+bool equal(DType d, const Constant &a, const fuzz::Scalar &b, bool power) {
+  if (!is_float(d)) return a.integer == b.integer;
+  if (power && std::fabs(a.real - b.real) <= std::fabs(b.real) * (is_half(d) ? 0x1p-7 : 0x1p-20))
+    return true; // a power promises no bits
+  return (std::isnan(a.real) && std::isnan(b.real)) ||
+         (a.real == b.real && std::signbit(a.real) == std::signbit(b.real));
+}
+
+/// Some where, and, or, or some guard, depends on a tensor.
+bool chooses_by_data(const Kernel &k) {
+  std::vector<bool> tensor(k.insts.size());
+  bool chooses = false;
+  for (NodeId n = 0; n < k.insts.size(); ++n) {
+    tensor[n] = k[n].op == Op::Load;
+    for (const NodeId o : operands(k, n)) tensor[n] = tensor[n] || tensor[o];
+    if (k[n].op == Op::Where || k[n].op == Op::Logic) chooses = chooses || tensor[k[n].a];
+  }
+  for (const Piece &p : k.pieces) chooses = chooses || (p.guard != no_node && tensor[p.guard]);
+  return chooses;
+}
+
+void compare(uint64_t seed, int &ran) {
+  std::map<std::string, int> refused;
+  const auto c = fuzz::prepare(seed, refused);
+  if (!c) return;
+  for (bool r : c->typed.reachable)
+    if (!r) return; // TEMPORARY
+  SCOPED_TRACE(fuzz::describe(*c));
+  const Source source(c->program.text, "<spec>");
+  const Kernel first = lower(source, c->ast, c->names, c->signature, c->typed);
+  ASSERT_EQ(verify(first), "") << print(first);
+  std::string error;
+  Kernel k = run_passes(first, {.form = {}, .verify_each = true, .observe = {}}, &error);
+  ASSERT_EQ(error, "");
+
+  const bool power = c->program.text.find("**") != std::string::npos;
+  int64_t n = 1;
+  for (const int64_t d : c->domain) n *= d;
+  std::vector<HostValue> parameters;
+  for (const fuzz::Input *in : c->arguments) {
+    HostValue v{.integer = in->integer};
+    if (in->type.kind == ArgKind::Float) v.real = in->real;
+    parameters.push_back(v);
+  }
+  HostCall call = host_call(k, parameters, n);
+  if (call.check.fault.what == HostFault::NotANumber) return; // the oracle knows nothing of a call's assumptions
+  if (call.check.wide) {
+    Form wide = k.form;
+    wide.wide = true;
+    k = run_passes(first, {.form = wide, .verify_each = true, .observe = {}}, &error);
+    ASSERT_EQ(error, "");
+    call = host_call(k, parameters, n);
+  }
+  if (call.check.fault.message.find("does not fit") != std::string::npos)
+    return; // nor of parameters that must fit the data
+  ++ran;
+  const bool faults = call.check.fault.what != HostFault::None, must = c->outcome != fuzz::Outcome::Value;
+  if (faults && !must && chooses_by_data(k)) return; // the host cannot know which arm no element takes
+  ASSERT_EQ(faults, must) << "at position " << c->fault_position << "\n" << call.check.fault.message << "\n" << print(k);
+  if (c->outcome != fuzz::Outcome::Value) return;
+  for (int64_t i = 0; i < n; ++i) {
+    const Constant got = interpret(k, call, i, n, [&](uint32_t a) { return read(*c->arguments[a], c->domain, i); });
+    const fuzz::Scalar want = fuzz::decode(c->typed.result, c->expected.data() + i * bytes(c->typed.result));
+    ASSERT_TRUE(equal(c->typed.result, got, want, power))
+        << "position " << i << ": got " << got.real << " " << (long long)got.integer << ", want " << want.real << " "
+        << (long long)want.integer << "\n"
+        << print(k);
+  }
+}
+
+TEST(LowerRandom, AgreesWithTheOracle) {
+  int ran = 0;
+  for (uint64_t seed = 1; seed <= uint64_t(getenv("SEEDS") ? atoi(getenv("SEEDS")) : 3000) && !HasFatalFailure(); ++seed) compare(seed, ran);
+  EXPECT_GT(ran, 500);
+}
+
+} // namespace
+} // namespace elsewise::test

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call asks for: kinds, devices, the domain, and whether `out` suits it. It compiles nothing and looks at no pointer but those of 0-d host tensors.
+// What a call asks for: kinds, devices, the domain, and whether `out` suits it. It compiles nothing and looks at no
+// pointer but those of 0-d host tensors.
 #include "runtime/spec.h"
 #include <algorithm>
 #include <cstring>
@@ -7,7 +8,8 @@
 namespace elsewise::api {
 
 void append_tensor(const Arg &a, PlanKey &key) {
-  key.push_back(int64_t(a.kind) | int64_t(a.dtype) << 8 | int64_t(a.device.kind) << 16 | int64_t(a.rank) << 24 | int64_t(a.device.ordinal) << 32);
+  key.push_back(int64_t(a.kind) | int64_t(a.dtype) << 8 | int64_t(a.device.kind) << 16 | int64_t(a.rank) << 24 |
+                int64_t(a.device.ordinal) << 32);
   key.append(a.shape, a.shape + a.rank);
   key.append(a.stride, a.stride + a.rank);
 }
@@ -17,8 +19,8 @@ void append_arguments(const Call &call, PlanKey &key) {
     if (a.kind == ArgKind::Tensor) append_tensor(a, key);
     else key.push_back(int64_t(a.kind));
   }
-  key.push_back(int64_t(call.has_domain) | int64_t(call.has_device) << 1 | int64_t(call.device.kind) << 8 | int64_t(call.domain.size()) << 16 |
-                int64_t(call.has_device ? call.device.ordinal : 0) << 32);
+  key.push_back(int64_t(call.has_domain) | int64_t(call.has_device) << 1 | int64_t(call.device.kind) << 8 |
+                int64_t(call.domain.size()) << 16 | int64_t(call.has_device ? call.device.ordinal : 0) << 32);
   if (call.has_domain) key.append(call.domain.begin(), call.domain.end());
 }
 
@@ -51,20 +53,40 @@ HostValue host_value_of(const Arg &a) {
     return value;
   };
   switch (a.kind) {
-  case ArgKind::Float: v.real = a.real; return v;
+  case ArgKind::Float:
+    v.real = a.real;
+    return v;
   case ArgKind::Int:
-  case ArgKind::Bool: v.integer = a.integer; return v;
-  case ArgKind::Unknown: return v;
-  case ArgKind::Tensor: break;
+  case ArgKind::Bool:
+    v.integer = a.integer;
+    return v;
+  case ArgKind::Unknown:
+    return v;
+  case ArgKind::Tensor:
+    break;
   }
   switch (a.dtype) {
-  case DType::Bool: v.integer = read(uint8_t()) != 0; break;
-  case DType::U8: v.integer = read(uint8_t()); break;
-  case DType::I8: v.integer = read(int8_t()); break;
-  case DType::I16: v.integer = read(int16_t()); break;
-  case DType::I32: v.integer = read(int32_t()); break;
-  case DType::I64: v.integer = read(int64_t()); break;
-  case DType::F16: v.real = half_value(read(uint16_t())); break;
+  case DType::Bool:
+    v.integer = read(uint8_t()) != 0;
+    break;
+  case DType::U8:
+    v.integer = read(uint8_t());
+    break;
+  case DType::I8:
+    v.integer = read(int8_t());
+    break;
+  case DType::I16:
+    v.integer = read(int16_t());
+    break;
+  case DType::I32:
+    v.integer = read(int32_t());
+    break;
+  case DType::I64:
+    v.integer = read(int64_t());
+    break;
+  case DType::F16:
+    v.real = half_value(read(uint16_t()));
+    break;
   case DType::BF16: {
     const uint32_t bits = uint32_t(read(uint16_t())) << 16;
     float f;
@@ -72,9 +94,14 @@ HostValue host_value_of(const Arg &a) {
     v.real = f;
     break;
   }
-  case DType::F32: v.real = read(float()); break;
-  case DType::F64: v.real = read(double()); break;
-  case DType::Index: break;
+  case DType::F32:
+    v.real = read(float());
+    break;
+  case DType::F64:
+    v.real = read(double());
+    break;
+  case DType::Index:
+    break;
   }
   return v;
 }
@@ -90,7 +117,9 @@ template <class F> std::string list(const std::vector<std::string> &names, F inc
   return s;
 }
 
-Result<Request> refuse(const Spec &spec, Fault f, std::string message) { return fault<Request>(f, std::move(message), spec); }
+Result<Request> refuse(const Spec &spec, Fault f, std::string message) {
+  return fault<Request>(f, std::move(message), spec);
+}
 
 // Every argument there, each of a kind that has a place.
 std::string missing_arguments(const Spec &spec, const Call &call) {
@@ -103,7 +132,8 @@ std::string missing_arguments(const Spec &spec, const Call &call) {
   for (size_t a = 0; a < names.size(); ++a)
     if (missing(a)) // the rule's own names, which need no argument
       if (const std::string near = did_you_mean(names[a], {"i", "n"}); !near.empty())
-        text += "; did you mean `" + near + "`" + (names[a] == near ? "" : " for " + quoted(names[a])) + ", " + (near == "n" ? "the number of elements" : "the position") + "?";
+        text += "; did you mean `" + near + "`" + (names[a] == near ? "" : " for " + quoted(names[a])) + ", " +
+                (near == "n" ? "the number of elements" : "the position") + "?";
   const std::string given = list(names, [&](size_t a) { return !missing(a); });
   return text + (given.empty() ? "" : "; given: " + given);
 }
@@ -116,7 +146,8 @@ Result<Request> choose_device(const Spec &spec, const Call &call, Request reques
   std::string decider;
   auto consider = [&](auto &&eligible) {
     for (size_t a = 0; a < call.args.size() && !decides; ++a)
-      if (call.args[a].kind == ArgKind::Tensor && eligible(call.args[a])) decides = &call.args[a], decider = quoted(names[a]);
+      if (call.args[a].kind == ArgKind::Tensor && eligible(call.args[a]))
+        decides = &call.args[a], decider = quoted(names[a]);
   };
   if (!call.has_device) {
     consider([](const Arg &a) { return a.rank > 0; });
@@ -133,11 +164,15 @@ Result<Request> choose_device(const Spec &spec, const Call &call, Request reques
     if (arg.kind != ArgKind::Tensor || arg.device == request.device) continue;
     if (zero_dim(arg) && arg.device.kind == DeviceKind::Cpu) request.host_scalar[a] = true;
     else
-      return refuse(spec, Fault::Value, quoted(names[a]) + " is on " + show_device(arg.device) + ", " + decider + " on " + show_device(request.device) +
-                                             "; move one: `" + names[a] + ".to(\"" + show_device(request.device) + "\")`");
+      return refuse(spec, Fault::Value,
+                    quoted(names[a]) + " is on " + show_device(arg.device) + ", " + decider + " on " +
+                        show_device(request.device) + "; move one: `" + names[a] + ".to(\"" +
+                        show_device(request.device) + "\")`");
   }
   if (call.out && call.out->device != request.device)
-    return refuse(spec, Fault::Value, "`out` is on " + show_device(call.out->device) + ", " + decider + " on " + show_device(request.device));
+    return refuse(spec, Fault::Value,
+                  "`out` is on " + show_device(call.out->device) + ", " + decider + " on " +
+                      show_device(request.device));
   Result<Request> result;
   result.value = std::move(request);
   return result;
@@ -151,40 +186,51 @@ Result<Request> choose_domain(const Spec &spec, const Call &call, Request reques
   bool any = false;
   for (size_t a = 0; a < call.args.size(); ++a) {
     any |= call.args[a].kind == ArgKind::Tensor;
-    if (call.args[a].kind == ArgKind::Tensor && call.args[a].rank > 0) shapes.push_back(shape_of(call.args[a])), whose.push_back(a);
+    if (call.args[a].kind == ArgKind::Tensor && call.args[a].rank > 0)
+      shapes.push_back(shape_of(call.args[a])), whose.push_back(a);
   }
   std::string from;
   if (call.has_domain) {
     request.domain.assign(call.domain.begin(), call.domain.end());
     from = "`shape=`";
     for (int64_t length : request.domain)
-      if (length < 0) return refuse(spec, Fault::Value, "`shape=" + show_shape(ref(request.domain)) + "` has a negative length");
+      if (length < 0)
+        return refuse(spec, Fault::Value, "`shape=" + show_shape(ref(request.domain)) + "` has a negative length");
     for (size_t k = 0; k < shapes.size(); ++k)
       if (size_t axis; !broadcasts_to(shapes[k], ref(request.domain), axis))
-        return refuse(spec, Fault::Value, quoted(names[whose[k]]) + " has shape " + show_shape(shapes[k]) + ", which does not broadcast to `shape=" +
-                                               show_shape(ref(request.domain)) + "`");
+        return refuse(spec, Fault::Value,
+                      quoted(names[whose[k]]) + " has shape " + show_shape(shapes[k]) +
+                          ", which does not broadcast to `shape=" + show_shape(ref(request.domain)) + "`");
   } else if (any) {
     ShapeConflict conflict;
     const auto domain = broadcast({shapes.data(), shapes.size()}, conflict);
     if (!domain) {
       const DimsRef a = shapes[conflict.first], b = shapes[conflict.second];
-      return refuse(spec, Fault::Value, quoted(names[whose[conflict.first]]) + " has shape " + show_shape(a) + " and " + quoted(names[whose[conflict.second]]) + " " +
-                                             show_shape(b) + ": lengths " + std::to_string(a[a.size() - conflict.from_right]) + " and " +
-                                             std::to_string(b[b.size() - conflict.from_right]) + " on axis -" + std::to_string(conflict.from_right) +
-                                             " do not broadcast");
+      return refuse(spec, Fault::Value,
+                    quoted(names[whose[conflict.first]]) + " has shape " + show_shape(a) + " and " +
+                        quoted(names[whose[conflict.second]]) + " " + show_shape(b) + ": lengths " +
+                        std::to_string(a[a.size() - conflict.from_right]) + " and " +
+                        std::to_string(b[b.size() - conflict.from_right]) + " on axis -" +
+                        std::to_string(conflict.from_right) + " do not broadcast");
     }
     request.domain = *domain;
-    from = shapes.size() > 1 ? "the arguments broadcast to" : shapes.empty() ? "the 0-d arguments have" : quoted(names[whose[0]]) + " has";
+    from = shapes.size() > 1 ? "the arguments broadcast to"
+           : shapes.empty()  ? "the 0-d arguments have"
+                             : quoted(names[whose[0]]) + " has";
   } else if (call.out) {
     request.domain.assign(call.out->shape, call.out->shape + call.out->rank);
   } else {
     return refuse(spec, Fault::Value, "no tensor says which shape the result has; give `shape=` or `out=`");
   }
-  if (call.out && !std::equal(request.domain.begin(), request.domain.end(), call.out->shape, call.out->shape + call.out->rank))
-    return refuse(spec, Fault::Value, "`out` has shape " + show_shape(shape_of(*call.out)) + ", but " +
-                                           (call.has_domain ? "`shape=" + show_shape(ref(request.domain)) + "`" : from + " " + show_shape(ref(request.domain))));
+  if (call.out &&
+      !std::equal(request.domain.begin(), request.domain.end(), call.out->shape, call.out->shape + call.out->rank))
+    return refuse(spec, Fault::Value,
+                  "`out` has shape " + show_shape(shape_of(*call.out)) + ", but " +
+                      (call.has_domain ? "`shape=" + show_shape(ref(request.domain)) + "`"
+                                       : from + " " + show_shape(ref(request.domain))));
   const auto count = element_count(ref(request.domain));
-  if (!count || *count > INT64_MAX / 16) return refuse(spec, Fault::Overflow, "shape " + show_shape(ref(request.domain)) + " has too many elements");
+  if (!count || *count > INT64_MAX / 16)
+    return refuse(spec, Fault::Overflow, "shape " + show_shape(ref(request.domain)) + " has too many elements");
   request.count = *count;
   Result<Request> result;
   result.value = std::move(request);
@@ -197,7 +243,9 @@ Result<Request> read_call(const Spec &spec, const Call &call) {
   const auto &names = spec.names.arguments;
   if (const std::string text = missing_arguments(spec, call); !text.empty()) return refuse(spec, Fault::Type, text);
   if (call.args.size() > most_arguments)
-    return refuse(spec, Fault::Value, "the rule has " + std::to_string(call.args.size()) + " arguments, at most " + std::to_string(most_arguments) + " are taken");
+    return refuse(spec, Fault::Value,
+                  "the rule has " + std::to_string(call.args.size()) + " arguments, at most " +
+                      std::to_string(most_arguments) + " are taken");
   Request request;
   for (size_t a = 0; a < names.size(); ++a) {
     const Arg &arg = call.args[a];
@@ -205,7 +253,9 @@ Result<Request> read_call(const Spec &spec, const Call &call) {
   }
   if (call.out && call.out->kind != ArgKind::Tensor) return refuse(spec, Fault::Type, "`out` is not a tensor");
   if (call.out && call.has_dtype && call.dtype != call.out->dtype)
-    return refuse(spec, Fault::Type, std::string("`dtype=") + spelling(call.dtype) + "` and an `out` of " + spelling(call.out->dtype) + "; leave one away");
+    return refuse(spec, Fault::Type,
+                  std::string("`dtype=") + spelling(call.dtype) + "` and an `out` of " + spelling(call.out->dtype) +
+                      "; leave one away");
   request.signature.out = asked_dtype(call);
   auto placed = choose_device(spec, call, std::move(request));
   return placed ? choose_domain(spec, call, std::move(placed.value)) : std::move(placed);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The facade of libelsewise: all that the Python module, ewc and other hosts see. No LLVM, CUDA or Python type stands here, and nothing throws.
+// The facade of libelsewise: all that the Python module, ewc and other hosts see. No LLVM, CUDA or Python type stands
+// here, and nothing throws.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -14,19 +15,21 @@
 
 namespace elsewise::api {
 
-/// Which Python exception a fault becomes: SpecError, TypeError, ValueError, IndexError, ZeroDivisionError, OverflowError, RuntimeError (Environment, Internal).
+/// Which Python exception a fault becomes: SpecError, TypeError, ValueError, IndexError, ZeroDivisionError,
+/// OverflowError, RuntimeError (Environment, Internal).
 enum class Fault : uint8_t { None, Spec, Type, Value, Index, ZeroDivision, Overflow, Environment, Internal };
 
 struct FixIt {
   uint32_t begin, end; // bytes of the spec
   std::string replacement, label;
 };
-/// A diagnostic ready for a person and for a SyntaxError. Lines and columns are 1-based and count characters; end_* is exclusive.
+/// A diagnostic ready for a person and for a SyntaxError. Lines and columns are 1-based and count characters; end_* is
+/// exclusive.
 struct Diagnostic {
-  std::string code;    // "unknown-name"
-  bool error = true;   // false: a warning
-  std::string message; // one line
-  std::string note;    // may be empty
+  std::string code;     // "unknown-name"
+  bool error = true;    // false: a warning
+  std::string message;  // one line
+  std::string note;     // may be empty
   std::string rendered; // with source line and caret
   uint32_t line = 1, column = 1, end_line = 1, end_column = 1;
   std::vector<FixIt> fixits;
@@ -47,7 +50,8 @@ struct Device {
   bool operator==(const Device &) const = default;
 };
 
-/// One argument of a call. Tensor: device, dtype, rank, shape, stride (in elements), data. Int, Bool: integer. Float: real. Borrowed for the call.
+/// One argument of a call. Tensor: device, dtype, rank, shape, stride (in elements), data. Int, Bool: integer. Float:
+/// real. Borrowed for the call.
 struct Arg {
   ArgKind kind = ArgKind::Unknown;
   DType dtype = DType::F32;
@@ -60,16 +64,17 @@ struct Arg {
 };
 
 struct Call {
-  std::span<const Arg> args;    // in the order of arguments(); ArgKind::Unknown: missing
-  const Arg *out = nullptr;     // null: plan() only describes it; run() needs it
-  bool has_domain = false;      // `shape=`
+  std::span<const Arg> args; // in the order of arguments(); ArgKind::Unknown: missing
+  const Arg *out = nullptr;  // null: plan() only describes it; run() needs it
+  bool has_domain = false;   // `shape=`
   std::span<const int64_t> domain;
-  bool has_dtype = false;       // `dtype=`
+  bool has_dtype = false; // `dtype=`
   DType dtype = DType::F32;
-  bool has_device = false;      // `device=`; else the tensors' own, else the CPU
+  bool has_device = false; // `device=`; else the tensors' own, else the CPU
   Device device;
-  void *stream = nullptr;       // CUstream; null is the default stream
-  bool raw_pointers = false;    // addresses from the user: run() asks the driver where each one is, and refuses host memory given as a device's
+  void *stream = nullptr;    // CUstream; null is the default stream
+  bool raw_pointers = false; // addresses from the user: run() asks the driver where each one is, and refuses host
+                             // memory given as a device's
 };
 
 class Spec;
@@ -77,15 +82,16 @@ class Plan;
 using SpecRef = std::shared_ptr<const Spec>;
 using PlanRef = std::shared_ptr<const Plan>;
 
-/// Parses, resolves and checks `text`; `file` names it in messages ("<spec>"). Interned by text: equal text gives the same Spec while any is alive.
+/// Parses, resolves and checks `text`; `file` names it in messages ("<spec>"). Interned by text: equal text gives the
+/// same Spec while any is alive.
 EW_API Result<SpecRef> compile(std::string_view text, std::string_view file) noexcept;
 EW_API std::string_view text(const Spec &) noexcept;
 EW_API std::span<const std::string> arguments(const Spec &) noexcept;
 /// Warnings of compile() (unreachable pieces, …).
 EW_API std::span<const Diagnostic> warnings(const Spec &) noexcept;
 
-/// Everything about a call that does not depend on values or pointers: types, domain, layout, the compiled variant (compiled here if it is new).
-/// Plans are cached in the Spec and hold no tensor.
+/// Everything about a call that does not depend on values or pointers: types, domain, layout, the compiled variant
+/// (compiled here if it is new). Plans are cached in the Spec and hold no tensor.
 EW_API Result<PlanRef> plan(const SpecRef &, const Call &) noexcept;
 
 struct Output {
@@ -94,35 +100,41 @@ struct Output {
   std::span<const int64_t> shape, stride; // stride in elements, torch TensorIterator's choice
 };
 EW_API Output output(const Plan &) noexcept;
-/// True if `call` has the kinds, dtypes, shapes, strides, devices and addresses modulo 16 that the plan was made for (its `out` too, if given).
+/// True if `call` has the kinds, dtypes, shapes, strides, devices and addresses modulo 16 that the plan was made for
+/// (its `out` too, if given).
 EW_API bool matches(const Plan &, const Call &) noexcept;
-/// Checks what depends on values and pointers (overlap, parameter fit, zero divisors, NaN bounds), then launches: CPU, in the caller's thread and a pool, done on return;
-/// CUDA, one launch on `stream`, asynchronous. On a fault nothing was written. call.out must be given.
+/// Checks what depends on values and pointers (overlap, parameter fit, zero divisors, NaN bounds), then launches: CPU,
+/// in the caller's thread and a pool, done on return; CUDA, one launch on `stream`, asynchronous. On a fault nothing
+/// was written. call.out must be given.
 EW_API Result<bool> run(const Plan &, const Call &) noexcept;
 
 enum class Stage : uint8_t { Tokens, Ast, Ir, Cuda, Ptx, Cubin, Llvm, Asm, Torch };
 struct EmitRequest {
   Stage stage = Stage::Cuda;
-  Signature signature;      // one ArgType an argument; Unknown is filled: a name used with i or n alone stays an error, any other defaults to f32 tensor
-  std::string arch;         // "sm_90"; "" the present device's, else sm_80. For llvm, asm: "" the host's CPU
-  bool in_place = false;    // as if `out` were the first tensor argument
-  int rows = 0;             // emit the row form with that many row axes
-  std::string print_after;  // a pass name, "all", or ""
+  Signature signature; // one ArgType an argument; Unknown is filled: a name used with i or n alone stays an error, any
+                       // other defaults to f32 tensor
+  std::string arch;    // "sm_90"; "" the present device's, else sm_80. For llvm, asm: "" the host's CPU
+  bool in_place = false;   // as if `out` were the first tensor argument
+  int rows = 0;            // emit the row form with that many row axes
+  std::string print_after; // a pass name, "all", or ""
   bool verify_each = false;
 };
 /// Text of a stage (Cubin: bytes). Layout: all contiguous vectors.
 EW_API Result<std::string> emit(const Spec &, const EmitRequest &) noexcept;
+/// Tokens or Ast of a text that need not be a whole or well-typed spec: only what is wrong up to that stage is a fault.
+EW_API Result<std::string> emit_syntax(std::string_view text, std::string_view file, Stage) noexcept;
 
 struct Counters {
-  uint64_t nvrtc = 0, orc = 0;          // compilations
-  uint64_t variants = 0, plans = 0;     // made so far
+  uint64_t nvrtc = 0, orc = 0;      // compilations
+  uint64_t variants = 0, plans = 0; // made so far
   uint64_t variant_hits = 0, plan_hits = 0;
-  uint64_t launches = 0;                // CUDA launches
+  uint64_t launches = 0; // CUDA launches
 };
 EW_API Counters counters() noexcept;
 /// Drops every cached variant and plan that no call is using.
 EW_API void clear_cache() noexcept;
-/// Threads of the CPU pool (0: back to the default: the cores this process may use). torch.get_num_threads() is respected by the Python layer.
+/// Threads of the CPU pool (0: back to the default: the cores this process may use). torch.get_num_threads() is
+/// respected by the Python layer.
 EW_API void set_threads(int) noexcept;
 
 /// One line a fact, for `doctor` and error messages: {"driver", "/usr/lib/…/libcuda.so.1 (13.0)"} …
@@ -130,9 +142,11 @@ struct Fact {
   std::string name, value, remedy; // remedy: empty if fine
 };
 EW_API std::vector<Fact> environment() noexcept;
-/// True if the CUDA driver is there and has a device; else `why` (if given) says what was looked for and what to install.
+/// True if the CUDA driver is there and has a device; else `why` (if given) says what was looked for and what to
+/// install.
 EW_API bool cuda_available(std::string *why) noexcept;
-/// Folders or files in which NVRTC is looked for before the toolkit's and the system's (the Python layer names those that pip filled).
+/// Folders or files in which NVRTC is looked for before the toolkit's and the system's (the Python layer names those
+/// that pip filled).
 EW_API void set_nvrtc_paths(const std::vector<std::string> &) noexcept;
 EW_API std::string_view version() noexcept;
 

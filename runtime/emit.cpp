@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every stage of a spec as text, for a signature given by hand and contiguous operands. Nothing made here is kept or run.
+// Every stage of a spec as text, for a signature given by hand and contiguous operands. Nothing made here is kept or
+// run.
 #include "compiler/emit/emit.h"
 #include "compiler/lex/lex.h"
 #include "compiler/lower/lower.h"
@@ -28,7 +29,8 @@ struct Leaves {
   std::vector<bool> arguments;
 };
 
-// True if a name is used with positions and lengths alone somewhere (`i < edge`): a tensor, an int and a float all make sense there and differ.
+// True if a name is used with positions and lengths alone somewhere (`i < edge`): a tensor, an int and a float all make
+// sense there and differ.
 std::vector<bool> ambiguous_arguments(const Spec &spec) {
   const size_t count = spec.names.arguments.size();
   std::vector<Leaves> below(spec.ast.exprs.size());
@@ -52,7 +54,8 @@ std::vector<bool> ambiguous_arguments(const Spec &spec) {
     for (uint32_t k = 0; k < expr.count; ++k) {
       const Leaves &side = below[spec.ast.child(e, k)], &other = below[spec.ast.child(e, 1 - k)];
       const bool sole = !side.position && std::count(side.arguments.begin(), side.arguments.end(), true) == 1;
-      if (sole && other.position && std::none_of(other.arguments.begin(), other.arguments.end(), [](bool b) { return b; }))
+      if (sole && other.position &&
+          std::none_of(other.arguments.begin(), other.arguments.end(), [](bool b) { return b; }))
         for (size_t a = 0; a < count; ++a)
           if (side.arguments[a]) ambiguous[a] = true;
     }
@@ -69,14 +72,17 @@ std::string complete(const Spec &spec, Signature &signature) {
   for (size_t a = 0; a < names.size(); ++a) {
     ArgType &type = signature.args[a];
     if (type.kind != ArgKind::Unknown) continue;
-    if (ambiguous[a] && names[a] != "x") return "the kind of argument `" + names[a] + "` is not known: give `" + names[a] + "` as int, float or bool, or a tensor's dtype";
+    if (ambiguous[a] && names[a] != "x")
+      return "the kind of argument `" + names[a] + "` is not known: give `" + names[a] +
+             "` as int, float or bool, or a tensor's dtype";
     type = {ArgKind::Tensor, DType::F32, false};
   }
   return "";
 }
 
 // Contiguous operands; with `rows` as many row axes, each row starting anywhere.
-std::string choose_form(const Spec &spec, const Typing &typing, const EmitRequest &request, Machine machine, Form &form) {
+std::string choose_form(const Spec &spec, const Typing &typing, const EmitRequest &request, Machine machine,
+                        Form &form) {
   Loop loop;
   loop.out.inner = 1;
   loop.inputs.resize(typing.operands.size());
@@ -88,7 +94,8 @@ std::string choose_form(const Spec &spec, const Typing &typing, const EmitReques
   for (size_t a = 0; a < typing.operands.size(); ++a) {
     if (!typing.operands[a].read || typing.operands[a].zero_dim) continue;
     if (typing.operands[a].dtype != typing.typed.result)
-      return "in place, `" + spec.names.arguments[a] + "` would have to be of the result's dtype " + spelling(typing.typed.result) + ", not " + spelling(typing.operands[a].dtype);
+      return "in place, `" + spec.names.arguments[a] + "` would have to be of the result's dtype " +
+             spelling(typing.typed.result) + ", not " + spelling(typing.operands[a].dtype);
     form.same_view[a] = true;
     return "";
   }
@@ -98,24 +105,29 @@ std::string choose_form(const Spec &spec, const Typing &typing, const EmitReques
 // "90" of "sm_90", "sm_90a"; empty: not an architecture.
 bool is_arch(std::string_view arch) {
   const size_t at = arch.substr(0, 3) == "sm_" ? 3 : arch.substr(0, 8) == "compute_" ? 8 : 0;
-  return at && arch.size() > at + 1 && std::all_of(arch.begin() + at, arch.begin() + at + 2, [](char c) { return c >= '0' && c <= '9'; });
+  return at && arch.size() > at + 1 &&
+         std::all_of(arch.begin() + at, arch.begin() + at + 2, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 Text emit_cubin(const Spec &spec, const Kernel &kernel, const EmitRequest &request) {
   std::string arch = request.arch, why;
   if (arch.empty()) arch = device_arch(0, why);
   if (arch.empty()) arch = "sm_80";
-  if (!is_arch(arch)) return refuse(spec, Fault::Value, "`" + arch + "` is no CUDA architecture, which are written sm_90");
+  if (!is_arch(arch))
+    return refuse(spec, Fault::Value, "`" + arch + "` is no CUDA architecture, which are written sm_90");
   NvrtcResult made = nvrtc_compile(emit_cuda(kernel), arch, request.stage == Stage::Ptx, cuda_options(kernel));
   if (!made.error.empty()) return refuse(spec, made.missing ? Fault::Environment : Fault::Internal, made.error);
   return good(std::move(made.code));
 }
 
 Text emit_scheduled(const Spec &spec, const Typing &typing, const EmitRequest &request) {
-  const bool cuda = request.stage == Stage::Ir || request.stage == Stage::Cuda || request.stage == Stage::Ptx || request.stage == Stage::Cubin;
+  const bool cuda = request.stage == Stage::Ir || request.stage == Stage::Cuda || request.stage == Stage::Ptx ||
+                    request.stage == Stage::Cubin;
   PassOptions options;
   options.verify_each = request.verify_each, options.has_form = true;
-  if (std::string why = choose_form(spec, typing, request, cuda ? Machine::Cuda : Machine::Cpu, options.form); !why.empty()) return refuse(spec, Fault::Value, why);
+  if (std::string why = choose_form(spec, typing, request, cuda ? Machine::Cuda : Machine::Cpu, options.form);
+      !why.empty())
+    return refuse(spec, Fault::Value, why);
   std::string printed;
   const bool all = request.print_after == "all";
   if (!request.print_after.empty()) {
@@ -132,11 +144,14 @@ Text emit_scheduled(const Spec &spec, const Typing &typing, const EmitRequest &r
   }
   std::string error;
   const Kernel kernel = run_passes(typing.kernel, options, &error);
-  if (!error.empty()) return refuse(spec, Fault::Internal, "internal error: the IR is malformed; please report this rule\n" + error);
+  if (!error.empty())
+    return refuse(spec, Fault::Internal, "internal error: the IR is malformed; please report this rule\n" + error);
 
   switch (request.stage) {
-  case Stage::Ir: return good(request.print_after.empty() ? print(kernel) : printed);
-  case Stage::Cuda: return good(printed + emit_cuda(kernel));
+  case Stage::Ir:
+    return good(request.print_after.empty() ? print(kernel) : printed);
+  case Stage::Cuda:
+    return good(printed + emit_cuda(kernel));
   case Stage::Ptx:
   case Stage::Cubin: {
     Text text = emit_cubin(spec, kernel, request);
@@ -153,10 +168,26 @@ Text emit_scheduled(const Spec &spec, const Typing &typing, const EmitRequest &r
 
 } // namespace
 
-Result<std::string> emit(const Spec &spec, const EmitRequest &request) noexcept try {
+Result<std::string> emit_syntax(std::string_view text, std::string_view file, Stage stage) noexcept try {
+  const Source source{std::string(text), std::string(file)};
   Sink sink;
-  if (request.stage == Stage::Tokens) return good(print_tokens(spec.source, lex(spec.source, sink)));
-  if (request.stage == Stage::Ast) return good(print_ast(spec.source, spec.ast));
+  const Tokens tokens = lex(source, sink);
+  std::string shown;
+  if (stage == Stage::Tokens) {
+    shown = print_tokens(source, tokens);
+  } else {
+    const Ast ast = parse(source, tokens, sink);
+    (void)resolve(ast, sink);
+    shown = print_ast(source, ast);
+  }
+  return sink.failed() ? spec_fault<std::string>(sink, source) : good(std::move(shown));
+} catch (const std::exception &error) {
+  return crashed<std::string>(error);
+}
+
+Result<std::string> emit(const Spec &spec, const EmitRequest &request) noexcept try {
+  if (request.stage == Stage::Tokens || request.stage == Stage::Ast)
+    return emit_syntax(spec.source.text(), spec.source.name(), request.stage);
   Signature signature = request.signature;
   if (std::string why = complete(spec, signature); !why.empty()) return refuse(spec, Fault::Type, why);
   const std::vector<bool> none(signature.args.size());
@@ -167,7 +198,8 @@ Result<std::string> emit(const Spec &spec, const EmitRequest &request) noexcept 
     if (!typed) return pass_on<std::string>(std::move(typed));
     typing = typed.value; // stays as long as the spec
   }
-  if (request.stage == Stage::Torch) return good(emit_torch(spec.source, spec.ast, spec.names, signature, typing->typed));
+  if (request.stage == Stage::Torch)
+    return good(emit_torch(spec.source, spec.ast, spec.names, signature, typing->typed));
   return emit_scheduled(spec, *typing, request);
 } catch (const std::exception &error) {
   return crashed<std::string>(error);

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this computer offers, in words, and what has been done so far, in numbers. It changes nothing but the size of the thread pool.
-#include "llvm/ADT/StringRef.h"
-#include "llvm/Config/llvm-config.h"
-#include "llvm/TargetParser/Host.h"
+// What this computer offers, in words, and what has been done so far, in numbers. It changes nothing but the size of
+// the thread pool.
 #include "runtime/cpu/pool.h"
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/spec.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/TargetParser/Host.h"
 
 namespace elsewise::api {
 
 Counters counters() noexcept {
   Counters c;
   c.nvrtc = nvrtc_compilations(), c.orc = orc_compilations(), c.launches = cuda_launches();
-  c.variants = counts.variants, c.plans = counts.plans, c.variant_hits = counts.variant_hits, c.plan_hits = counts.plan_hits;
+  c.variants = counts.variants, c.plans = counts.plans, c.variant_hits = counts.variant_hits,
+  c.plan_hits = counts.plan_hits;
   return c;
 }
 
@@ -34,8 +36,12 @@ std::vector<Fact> environment() noexcept try {
   facts.push_back({"llvm", LLVM_VERSION_STRING, ""});
   std::string why;
   if (const CudaDriver *driver = cuda_driver(why)) {
-    facts.push_back({"cuda driver", driver->path + " (" + std::to_string(driver->driver_version / 1000) + "." + std::to_string(driver->driver_version % 1000 / 10) + ")", ""});
-    for (int d = 0; d < driver->devices; ++d) facts.push_back({"cuda:" + std::to_string(d), device_description(*driver, d), ""});
+    facts.push_back({"cuda driver",
+                     driver->path + " (" + std::to_string(driver->driver_version / 1000) + "." +
+                         std::to_string(driver->driver_version % 1000 / 10) + ")",
+                     ""});
+    for (int d = 0; d < driver->devices; ++d)
+      facts.push_back({"cuda:" + std::to_string(d), device_description(*driver, d), ""});
   } else {
     facts.push_back({"cuda driver", "none", why});
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan's launches: the variant for a class of pointers, its launch arguments, and what host values put into them. It starts nothing.
+// A plan's launches: the variant for a class of pointers, its launch arguments, and what host values put into them. It
+// starts nothing.
 #include "runtime/spec.h"
 #include <algorithm>
 
@@ -42,21 +43,50 @@ void fill_layout(const Plan &plan, Launch &launch) {
     int32_t pointer = no_pointer;
     const int32_t at = int32_t(launch.slots.size());
     switch (s.kind) {
-    case SlotKind::Out: pointer = out_pointer; break;
-    case SlotKind::In: pointer = int32_t(s.index); break;
-    case SlotKind::Rows: slot.integer = loop.rows; break;
-    case SlotKind::Extent: slot.integer = loop.extent; break;
-    case SlotKind::RowLength: slot.integer = loop.lengths[s.index]; break;
-    case SlotKind::RowPitch: slot.integer = loop.pitches[s.index]; break;
-    case SlotKind::InnerPitch: slot.integer = loop.inner_pitch; break;
-    case SlotKind::OutStride: slot.integer = loop.out.rows[s.index]; break;
-    case SlotKind::InStride: slot.integer = loop.inputs[s.index].rows[s.box]; break;
-    case SlotKind::OutInner: slot.integer = loop.out.inner; break;
-    case SlotKind::InInner: slot.integer = loop.inputs[s.index].inner; break;
-    case SlotKind::Shift: launch.shift = at; break;
-    case SlotKind::Blocks: launch.blocks = at; break;
-    case SlotKind::Live: launch.live = at; break;
-    default: break;
+    case SlotKind::Out:
+      pointer = out_pointer;
+      break;
+    case SlotKind::In:
+      pointer = int32_t(s.index);
+      break;
+    case SlotKind::Rows:
+      slot.integer = loop.rows;
+      break;
+    case SlotKind::Extent:
+      slot.integer = loop.extent;
+      break;
+    case SlotKind::RowLength:
+      slot.integer = loop.lengths[s.index];
+      break;
+    case SlotKind::RowPitch:
+      slot.integer = loop.pitches[s.index];
+      break;
+    case SlotKind::InnerPitch:
+      slot.integer = loop.inner_pitch;
+      break;
+    case SlotKind::OutStride:
+      slot.integer = loop.out.rows[s.index];
+      break;
+    case SlotKind::InStride:
+      slot.integer = loop.inputs[s.index].rows[s.box];
+      break;
+    case SlotKind::OutInner:
+      slot.integer = loop.out.inner;
+      break;
+    case SlotKind::InInner:
+      slot.integer = loop.inputs[s.index].inner;
+      break;
+    case SlotKind::Shift:
+      launch.shift = at;
+      break;
+    case SlotKind::Blocks:
+      launch.blocks = at;
+      break;
+    case SlotKind::Live:
+      launch.live = at;
+      break;
+    default:
+      break;
     }
     launch.slots.push_back(slot);
     launch.pointers.push_back(pointer);
@@ -70,17 +100,22 @@ std::string in_words(const Spec &spec, const HostFault &f) {
 
 Fault kind_of(HostFault::What what) {
   switch (what) {
-  case HostFault::Overflow: return Fault::Overflow;
-  case HostFault::ZeroDivision: return Fault::ZeroDivision;
-  case HostFault::NotANumber: return Fault::Value;
-  case HostFault::None: break;
+  case HostFault::Overflow:
+    return Fault::Overflow;
+  case HostFault::ZeroDivision:
+    return Fault::ZeroDivision;
+  case HostFault::NotANumber:
+    return Fault::Value;
+  case HostFault::None:
+    break;
   }
   return Fault::Internal;
 }
 
 } // namespace
 
-Result<bool> settle(const Plan &plan, const Launch &launch, const Call &call, std::span<Slot> slots, llvm::SmallVectorImpl<BoxBounds> &boxes) {
+Result<bool> settle(const Plan &plan, const Launch &launch, const Call &call, std::span<Slot> slots,
+                    llvm::SmallVectorImpl<BoxBounds> &boxes) {
   const Variant &variant = *launch.variant;
   const Kernel &k = variant.kernel;
   // Kept between calls, so that a call allocates nothing; a call never runs inside another on one thread.
@@ -93,7 +128,8 @@ Result<bool> settle(const Plan &plan, const Launch &launch, const Call &call, st
 
   if (variant.checks.needed()) {
     const CallCheck check = variant.checks.run(values, poisoned, plan.count);
-    if (check.fault.what != HostFault::None) return fault<bool>(kind_of(check.fault.what), in_words(*plan.spec, check.fault), *plan.spec);
+    if (check.fault.what != HostFault::None)
+      return fault<bool>(kind_of(check.fault.what), in_words(*plan.spec, check.fault), *plan.spec);
     if (check.wide && !k.form.wide) return {}; // false: the wide variant is needed
   }
   for (size_t s = 0; s < slots.size(); ++s) {
@@ -159,7 +195,8 @@ Result<const Launch *> launch_for(const Plan &plan, const Call &call, bool wide)
     if (made->settled || with_128_bits) break;
   }
   if (plan.count > 0)
-    if (auto compiled = prepare(*made->variant, plan.device, call.stream); !compiled) return fault<const Launch *>(compiled.fault, std::move(compiled.message), *plan.spec);
+    if (auto compiled = prepare(*made->variant, plan.device, call.stream); !compiled)
+      return fault<const Launch *>(compiled.fault, std::move(compiled.message), *plan.spec);
 
   const ForkGate gate;
   const std::lock_guard lock(plan.launching);

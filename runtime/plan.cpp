@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launch plans: all of a call that shapes, strides, dtypes and devices decide, worked out once and kept in the Spec. No value and no pointer is kept.
+// Launch plans: all of a call that shapes, strides, dtypes and devices decide, worked out once and kept in the Spec. No
+// value and no pointer is kept.
 #include "runtime/spec.h"
 #include "llvm/ADT/Hashing.h"
 #include <algorithm>
@@ -24,11 +25,15 @@ bool same_walk(DimsRef domain, DimsRef a, DimsRef b) {
 // Elements of a view must stay within 63 bits of bytes, so that no offset overflows.
 bool too_far(DimsRef lengths, DimsRef stride, int64_t element) {
   __int128 reach = element;
-  for (size_t d = 0; d < lengths.size(); ++d) reach += (stride[d] < 0 ? -__int128(stride[d]) : __int128(stride[d])) * std::max<int64_t>(lengths[d] - 1, 0) * element;
+  for (size_t d = 0; d < lengths.size(); ++d)
+    reach +=
+        (stride[d] < 0 ? -__int128(stride[d]) : __int128(stride[d])) * std::max<int64_t>(lengths[d] - 1, 0) * element;
   return reach > INT64_MAX / 2;
 }
 
-Result<std::shared_ptr<Plan>> refuse(const Spec &spec, Fault f, std::string message) { return fault<std::shared_ptr<Plan>>(f, std::move(message), spec); }
+Result<std::shared_ptr<Plan>> refuse(const Spec &spec, Fault f, std::string message) {
+  return fault<std::shared_ptr<Plan>>(f, std::move(message), spec);
+}
 
 Result<std::shared_ptr<Plan>> make_plan(const Spec &spec, const Call &call) {
   auto read = read_call(spec, call);
@@ -70,9 +75,12 @@ Result<std::shared_ptr<Plan>> make_plan(const Spec &spec, const Call &call) {
   if (call.out) plan.stride.assign(call.out->stride, call.out->stride + call.out->rank);
   else plan.stride = output_strides(domain, {sources.data(), sources.size()});
   const int64_t out_bytes = bytes(plan.dtype);
-  if (too_far(domain, ref(plan.stride), out_bytes)) return refuse(spec, Fault::Value, "`out` spans more memory than there is");
+  if (too_far(domain, ref(plan.stride), out_bytes))
+    return refuse(spec, Fault::Value, "`out` spans more memory than there is");
   if (call.out && overlaps_itself(domain, ref(plan.stride)))
-    return refuse(spec, Fault::Value, "`out` holds some elements more than once (strides " + show_shape(ref(plan.stride)) + "); give a tensor of its own, as `out.clone()` makes");
+    return refuse(spec, Fault::Value,
+                  "`out` holds some elements more than once (strides " + show_shape(ref(plan.stride)) +
+                      "); give a tensor of its own, as `out.clone()` makes");
   plan.out_stride = in_bytes(plan.stride, out_bytes);
   plan.out_extremes = extremes(domain, ref(plan.stride), out_bytes);
 
@@ -148,14 +156,16 @@ Output output(const Plan &plan) noexcept { return {plan.dtype, plan.device, ref(
 
 bool matches(const Plan &plan, const Call &call) noexcept try {
   if (plan.with_out && !call.out) return false;
-  if (const auto asked = asked_dtype(call); asked != plan.asked && !(asked == plan.dtype && plan.serves_asking)) return false;
+  if (const auto asked = asked_dtype(call); asked != plan.asked && !(asked == plan.dtype && plan.serves_asking))
+    return false;
   PlanKey key;
   key.push_back(plan.key[0]); // what it asks for was looked at above
   append_arguments(call, key);
   if (key.size() != plan.arguments_end || !std::equal(key.begin(), key.end(), plan.key.begin())) return false;
   if (!call.out) return true;
   const Arg &out = *call.out;
-  return out.dtype == plan.dtype && out.device == plan.device && std::equal(plan.shape.begin(), plan.shape.end(), out.shape, out.shape + out.rank) &&
+  return out.dtype == plan.dtype && out.device == plan.device &&
+         std::equal(plan.shape.begin(), plan.shape.end(), out.shape, out.shape + out.rank) &&
          same_walk(ref(plan.shape), ref(plan.stride), stride_of(out));
 } catch (const std::exception &) { // no memory for the key: plan() will say so
   return false;

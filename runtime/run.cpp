@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of a plan: what only pointers and values can tell is checked, then the code is started. On a fault nothing was written.
+// One call of a plan: what only pointers and values can tell is checked, then the code is started. On a fault nothing
+// was written.
 #include "runtime/spec.h"
 #include <algorithm>
 
@@ -17,7 +18,8 @@ bool apart(uintptr_t a, const Extremes &of_a, uintptr_t b, const Extremes &of_b)
 std::string wrong_memory(const Plan &plan, const Launch &launch, const Call &call) {
   const uintptr_t out = reinterpret_cast<uintptr_t>(call.out->data);
   if (!out) return "`out` has no memory";
-  if (out % uintptr_t(bytes(plan.dtype))) return std::string("`out` is not aligned to its dtype ") + spelling(plan.dtype) + "; give a fresh one";
+  if (out % uintptr_t(bytes(plan.dtype)))
+    return std::string("`out` is not aligned to its dtype ") + spelling(plan.dtype) + "; give a fresh one";
   for (size_t a = 0; a < plan.operands.size(); ++a) {
     const PlannedOperand &o = plan.operands[a];
     if (!o.tensor) {
@@ -26,11 +28,13 @@ std::string wrong_memory(const Plan &plan, const Launch &launch, const Call &cal
     }
     const uintptr_t at = reinterpret_cast<uintptr_t>(call.args[a].data);
     if (!at) return name_of(plan, a) + " has no memory";
-    if (at % uintptr_t(o.bytes)) return name_of(plan, a) + " is not aligned to its dtype " + spelling(call.args[a].dtype) + "; pass a copy";
+    if (at % uintptr_t(o.bytes))
+      return name_of(plan, a) + " is not aligned to its dtype " + spelling(call.args[a].dtype) + "; pass a copy";
     if (launch.alias >> a & 1 || apart(at, o.extremes, out, plan.out_extremes)) continue;
     if (at == out && o.may_alias) continue; // the identical view of an argument that no piece reads
     if (overlap({at, ref(o.stride), o.bytes}, {out, ref(plan.out_stride), bytes(plan.dtype)}, ref(plan.shape)))
-      return "`out` overlaps " + name_of(plan, a) + " without being the same view, so elements would be overwritten before they are read; pass `" +
+      return "`out` overlaps " + name_of(plan, a) +
+             " without being the same view, so elements would be overwritten before they are read; pass `" +
              plan.spec->names.arguments[a] + ".clone()`";
   }
   return "";
@@ -43,9 +47,15 @@ std::string wrong_place(const Plan &plan, const Call &call) {
   if (!driver) return ""; // then all memory is the host's
   auto look = [&](const std::string &name, const Arg &arg) -> std::string {
     const PointerKind kind = pointer_kind(*driver, arg.data);
-    if (arg.device.kind == DeviceKind::Cpu) return kind.device && !kind.host ? name + " is memory of " + show_device({DeviceKind::Cuda, kind.ordinal}) + ", not of the host" : "";
-    if (!kind.known || !kind.device) return name + " is not CUDA memory: a host address was given as one of " + show_device(arg.device);
-    if (kind.ordinal != arg.device.ordinal && !kind.host) return name + " is memory of " + show_device({DeviceKind::Cuda, kind.ordinal}) + ", not of " + show_device(arg.device);
+    if (arg.device.kind == DeviceKind::Cpu)
+      return kind.device && !kind.host
+                 ? name + " is memory of " + show_device({DeviceKind::Cuda, kind.ordinal}) + ", not of the host"
+                 : "";
+    if (!kind.known || !kind.device)
+      return name + " is not CUDA memory: a host address was given as one of " + show_device(arg.device);
+    if (kind.ordinal != arg.device.ordinal && !kind.host)
+      return name + " is memory of " + show_device({DeviceKind::Cuda, kind.ordinal}) + ", not of " +
+             show_device(arg.device);
     return "";
   };
   std::string wrong = look("`out`", *call.out);
@@ -54,9 +64,11 @@ std::string wrong_place(const Plan &plan, const Call &call) {
   return wrong;
 }
 
-std::string start_cuda(const Plan &plan, const Launch &launch, const Call &call, std::span<Slot> slots, std::span<const BoxBounds> boxes) {
+std::string start_cuda(const Plan &plan, const Launch &launch, const Call &call, std::span<Slot> slots,
+                       std::span<const BoxBounds> boxes) {
   const Kernel &k = launch.variant->kernel;
-  Geometry g = geometry(k, k.form, plan.loop.rows, plan.loop.extent, reinterpret_cast<uintptr_t>(call.out->data), ref(plan.loop.out.rows));
+  Geometry g = geometry(k, k.form, plan.loop.rows, plan.loop.extent, reinterpret_cast<uintptr_t>(call.out->data),
+                        ref(plan.loop.out.rows));
   LiveRanges live;
   if (launch.shift >= 0) slots[launch.shift].integer = g.shift;
   if (launch.blocks >= 0) slots[launch.blocks].integer = g.blocks;
@@ -78,9 +90,11 @@ Result<bool> run(const Plan &plan, const Call &call) noexcept try {
   if (!found) return pass_on<bool>(std::move(found));
   const Launch *launch = found.value;
   if (plan.count > 0) {
-    if (std::string wrong = wrong_memory(plan, *launch, call); !wrong.empty()) return fault<bool>(Fault::Value, std::move(wrong), *plan.spec);
+    if (std::string wrong = wrong_memory(plan, *launch, call); !wrong.empty())
+      return fault<bool>(Fault::Value, std::move(wrong), *plan.spec);
     if (call.raw_pointers)
-      if (std::string wrong = wrong_place(plan, call); !wrong.empty()) return fault<bool>(Fault::Value, std::move(wrong), *plan.spec);
+      if (std::string wrong = wrong_place(plan, call); !wrong.empty())
+        return fault<bool>(Fault::Value, std::move(wrong), *plan.spec);
   }
 
   llvm::SmallVector<Slot, 48> slots(launch->slots.begin(), launch->slots.end());
@@ -102,12 +116,14 @@ Result<bool> run(const Plan &plan, const Call &call) noexcept try {
   if (plan.count == 0) return result;
 
   for (size_t s = 0; s < slots.size(); ++s)
-    if (const int32_t of = launch->pointers[s]; of != no_pointer) slots[s].pointer = of == out_pointer ? call.out->data : call.args[of].data;
+    if (const int32_t of = launch->pointers[s]; of != no_pointer)
+      slots[s].pointer = of == out_pointer ? call.out->data : call.args[of].data;
   if (plan.machine == Machine::Cpu) {
     run_cpu(*launch->variant->cpu, slots.data(), plan.loop.rows, plan.loop.extent, plan.bytes_per_position);
     return result;
   }
-  const std::span<const BoxBounds> bounds = launch->settled ? std::span(launch->boxes.data(), launch->boxes.size()) : std::span(boxes.data(), boxes.size());
+  const std::span<const BoxBounds> bounds =
+      launch->settled ? std::span(launch->boxes.data(), launch->boxes.size()) : std::span(boxes.data(), boxes.size());
   if (std::string error = start_cuda(plan, *launch, call, {slots.data(), slots.size()}, bounds); !error.empty())
     return fault<bool>(Fault::Environment, std::move(error), *plan.spec);
   return result;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Specs: parsed and checked once, interned by text, and the lock of everything they cache. Nothing here looks at a call.
+// Specs: parsed and checked once, interned by text, and the lock of everything they cache. Nothing here looks at a
+// call.
 #include "runtime/spec.h"
 #include "compiler/lex/lex.h"
 #include "compiler/parse/parser.h"
@@ -13,10 +14,11 @@ Counts counts;
 
 namespace {
 
-// All specs alive, by text, and the last ones, kept so that a rule written inside a loop is compiled once. Never destroyed: specs may die after it would.
+// All specs alive, by text, and the last ones, kept so that a rule written inside a loop is compiled once. Never
+// destroyed: specs may die after it would.
 struct Library {
   std::mutex mutex;
-  std::shared_mutex gate; // see ForkGate
+  std::shared_mutex gate;                                                // see ForkGate
   std::unordered_map<std::string_view, std::weak_ptr<const Spec>> specs; // keys: the specs' own text
   std::list<SpecRef> last;
 };
@@ -25,7 +27,8 @@ constexpr size_t kept = 64;
 Library &library() {
   static Library *l = [] {
     auto *made = new Library;
-    (void)compile_mutex(); // registers its own handlers first, so that fork() waits for our gate before it takes that lock
+    (void)compile_mutex(); // registers its own handlers first, so that fork() waits for our gate before it takes that
+                           // lock
     pthread_atfork([] { library().gate.lock(); }, [] { library().gate.unlock(); }, [] { library().gate.unlock(); });
     return made;
   }();
@@ -60,18 +63,10 @@ Result<SpecRef> build(std::string_view text, std::string_view file) {
   unknown.args.resize(spec->names.arguments.size());
   (void)specialise(spec->source, spec->ast, spec->names, unknown, sink);
   spec->shown = one_line(text);
-  const bool failed = sink.failed();
-  const std::vector<elsewise::Diagnostic> found = sink.take();
+  if (sink.failed()) return spec_fault<SpecRef>(sink, spec->source);
+  spec->warnings = convert(sink.take(), spec->source, false);
   Result<SpecRef> result;
-  if (!failed) {
-    spec->warnings = convert(found, spec->source, false);
-    result.value = std::move(spec);
-    return result;
-  }
-  result.fault = Fault::Spec;
-  result.diagnostics = convert(found, spec->source, true);
-  for (const Diagnostic &d : result.diagnostics) result.message += d.rendered;
-  while (!result.message.empty() && result.message.back() == '\n') result.message.pop_back();
+  result.value = std::move(spec);
   return result;
 }
 
@@ -92,7 +87,8 @@ Spec::~Spec() {
   LibraryLock lock;
   auto &specs = library().specs;
   auto found = specs.find(source.text());
-  if (found != specs.end() && found->second.expired() && found->first.data() == source.text().data()) specs.erase(found);
+  if (found != specs.end() && found->second.expired() && found->first.data() == source.text().data())
+    specs.erase(found);
 }
 
 std::vector<Diagnostic> convert(const std::vector<elsewise::Diagnostic> &from, const Source &source, bool errors) {
@@ -106,7 +102,8 @@ std::vector<Diagnostic> convert(const std::vector<elsewise::Diagnostic> &from, c
     made.rendered = render(d, source);
     const LineColumn begin = source.position(d.where.begin), end = source.position(d.where.end);
     made.line = begin.line, made.column = begin.column, made.end_line = end.line, made.end_column = end.column;
-    for (const elsewise::FixIt &f : d.fixits) made.fixits.push_back({f.where.begin, f.where.end, f.replacement, f.label});
+    for (const elsewise::FixIt &f : d.fixits)
+      made.fixits.push_back({f.where.begin, f.where.end, f.replacement, f.label});
     to.push_back(std::move(made));
   }
   return to;

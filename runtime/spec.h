@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind the facade's handles: a spec with its typings, their compiled variants, and launch plans. None of it outlives its Spec, none holds a tensor.
+// What stands behind the facade's handles: a spec with its typings, their compiled variants, and launch plans. None of
+// it outlives its Spec, none holds a tensor.
 #pragma once
 #include "compiler/check/typed.h"
 #include "compiler/ir/abi.h"
@@ -36,11 +37,11 @@ struct Variant {
 /// A spec under one signature: everything that types decide.
 struct Typing {
   Signature signature;
-  std::vector<bool> host_scalar;  // by argument: a 0-d tensor on the CPU that goes with CUDA data, read at the call
+  std::vector<bool> host_scalar; // by argument: a 0-d tensor on the CPU that goes with CUDA data, read at the call
   Typed typed;
-  Kernel kernel;                  // lowered
-  bool positions = false;         // some piece reads or bounds a position
-  std::vector<Operand> operands;  // by argument
+  Kernel kernel;                                  // lowered
+  bool positions = false;                         // some piece reads or bounds a position
+  std::vector<Operand> operands;                  // by argument
   std::vector<std::shared_ptr<Variant>> variants; // guarded by the library's lock
 };
 
@@ -63,13 +64,14 @@ public:
   mutable std::unordered_multimap<uint64_t, std::shared_ptr<Plan>> plans;
 };
 
-/// A plan's use of one variant: which arguments are the same view as `out`, which contiguous ones are not aligned with it.
+/// A plan's use of one variant: which arguments are the same view as `out`, which contiguous ones are not aligned with
+/// it.
 struct Launch {
   uint64_t alias = 0, scalar = 0; // by argument
   bool wide = false;
   std::shared_ptr<Variant> variant;
-  llvm::SmallVector<Slot, 32> slots;      // all of them; pointers are filled in at a call
-  llvm::SmallVector<int32_t, 8> pointers; // by slot: an argument, out_pointer, or no_pointer
+  llvm::SmallVector<Slot, 32> slots;          // all of them; pointers are filled in at a call
+  llvm::SmallVector<int32_t, 8> pointers;     // by slot: an argument, out_pointer, or no_pointer
   int32_t shift = -1, blocks = -1, live = -1; // slots that the geometry fills
   // Uniforms, bounds and their checks: settled here once if no parameter enters them, else at every call.
   bool settled = false;
@@ -78,12 +80,12 @@ struct Launch {
 
 /// An operand of a plan, by argument.
 struct PlannedOperand {
-  bool tensor = false;      // on the plan's device
+  bool tensor = false; // on the plan's device
   bool host_scalar = false;
   bool may_be_vector = false; // contiguous, and every row starts where the output's does: left to addresses
-  bool may_alias = false;   // has the output's dtype and walks memory as it does
+  bool may_alias = false;     // has the output's dtype and walks memory as it does
   int32_t bytes = 1;
-  Dims stride;              // over the domain, in bytes
+  Dims stride; // over the domain, in bytes
   Extremes extremes;
 };
 
@@ -103,7 +105,7 @@ public:
   Dims shape, stride;
   int64_t count = 0;
   Loop loop;
-  Form form; // as if all were aligned and distinct
+  Form form;       // as if all were aligned and distinct
   Dims out_stride; // over the domain, in bytes
   Extremes out_extremes;
   std::vector<PlannedOperand> operands;
@@ -159,7 +161,8 @@ Result<std::shared_ptr<Variant>> variant_for(const Spec &, Typing &, const Form 
 Result<bool> prepare(Variant &, Device device, void *stream);
 
 // call.cpp
-/// Appends what a plan depends on: kinds, dtypes, shapes, strides and devices of the arguments, and the call's options but `out`.
+/// Appends what a plan depends on: kinds, dtypes, shapes, strides and devices of the arguments, and the call's options
+/// but `out`.
 void append_arguments(const Call &, PlanKey &);
 void append_tensor(const Arg &, PlanKey &);
 /// The dtype that `dtype=`, else `out`, asks for.
@@ -182,16 +185,28 @@ struct Request {
 Result<Request> read_call(const Spec &, const Call &);
 
 // launch.cpp
-/// The launch of a plan for the pointers of a call, compiled. `call.out` may be missing: then it is aligned and distinct.
+/// The launch of a plan for the pointers of a call, compiled. `call.out` may be missing: then it is aligned and
+/// distinct.
 Result<const Launch *> launch_for(const Plan &, const Call &, bool wide);
-/// Host values of a call into uniforms and bounds; false in `value` if the call needs the wide variant. Faults: the call's.
-Result<bool> settle(const Plan &, const Launch &, const Call &, std::span<Slot> slots, llvm::SmallVectorImpl<BoxBounds> &boxes);
+/// Host values of a call into uniforms and bounds; false in `value` if the call needs the wide variant. Faults: the
+/// call's.
+Result<bool> settle(const Plan &, const Launch &, const Call &, std::span<Slot> slots,
+                    llvm::SmallVectorImpl<BoxBounds> &boxes);
 
 // Messages
 template <class T> Result<T> fault(Fault f, std::string message, const Spec &spec) {
   Result<T> r;
   r.fault = f, r.message = std::move(message);
   if (!spec.shown.empty()) r.message += "; in `" + spec.shown + "`";
+  return r;
+}
+/// The fault of a spec: every error in the sink.
+template <class T> Result<T> spec_fault(Sink &sink, const Source &source) {
+  Result<T> r;
+  r.fault = Fault::Spec;
+  r.diagnostics = convert(sink.take(), source, true);
+  for (const Diagnostic &d : r.diagnostics) r.message += d.rendered;
+  while (!r.message.empty() && r.message.back() == '\n') r.message.pop_back();
   return r;
 }
 /// What reached the border of the facade: no memory, or a lock that the system refused.

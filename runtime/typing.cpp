@@ -8,7 +8,8 @@
 
 namespace elsewise::api {
 
-// Loads of 0-d tensors that live on the host become parameters of the same dtype: types were settled before, so promotion is a tensor's still.
+// Loads of 0-d tensors that live on the host become parameters of the same dtype: types were settled before, so
+// promotion is a tensor's still.
 static Kernel read_on_host(Kernel kernel, const std::vector<bool> &host_scalar) {
   if (std::find(host_scalar.begin(), host_scalar.end(), true) == host_scalar.end()) return kernel;
   for (size_t a = 0; a < host_scalar.size(); ++a)
@@ -33,16 +34,17 @@ Result<Typing *> typing_for(const Spec &spec, const Signature &signature, const 
       return result;
     }
   Sink sink;
-  Typing typing{signature, host_scalar, specialise(spec.source, spec.ast, spec.names, signature, sink), {}, false, {}, {}};
+  Typing typing{signature, host_scalar, specialise(spec.source, spec.ast, spec.names, signature, sink), {}, false,
+                {},        {}};
   if (sink.failed()) {
-    const std::vector<elsewise::Diagnostic> found = sink.take();
-    result.fault = Fault::Spec;
-    if (std::all_of(found.begin(), found.end(), [](const auto &d) { return d.code == Code::CannotStore || d.severity == Severity::Warning; }))
-      result.fault = Fault::Type; // the rule is right; what the call asks for is not
-    result.diagnostics = convert(found, spec.source, true);
-    for (const Diagnostic &d : result.diagnostics) result.message += d.rendered;
-    while (!result.message.empty() && result.message.back() == '\n') result.message.pop_back();
-    if (result.fault == Fault::Type) result.message = result.diagnostics.front().message, result.diagnostics.clear();
+    // If only the store is wrong, the rule is right and the call is not.
+    const auto &found = sink.diagnostics();
+    const bool store = std::all_of(found.begin(), found.end(), [](const auto &d) {
+      return d.code == Code::CannotStore || d.severity == Severity::Warning;
+    });
+    result = spec_fault<Typing *>(sink, spec.source);
+    if (store)
+      result.fault = Fault::Type, result.message = result.diagnostics.front().message, result.diagnostics.clear();
     return result;
   }
   if (!typing.typed.complete) return fault<Typing *>(Fault::Internal, "the types of the rule are not complete", spec);
@@ -50,7 +52,9 @@ Result<Typing *> typing_for(const Spec &spec, const Signature &signature, const 
 
   std::string error;
   const Kernel scheduled = run_passes(typing.kernel, PassOptions{}, &error);
-  if (!error.empty()) return fault<Typing *>(Fault::Internal, "internal error: the IR is malformed; please report this rule\n" + error, spec);
+  if (!error.empty())
+    return fault<Typing *>(Fault::Internal, "internal error: the IR is malformed; please report this rule\n" + error,
+                           spec);
   typing.positions = uses_position(scheduled);
   for (size_t a = 0; a < signature.args.size(); ++a) {
     const ArgType &type = signature.args[a];

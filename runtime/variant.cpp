@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variants: a typing's kernel in one form, scheduled, and compiled when a call needs it. Where its launch arguments come from is not its business.
+// Variants: a typing's kernel in one form, scheduled, and compiled when a call needs it. Where its launch arguments
+// come from is not its business.
 #include "compiler/emit/emit.h"
 #include "compiler/passes/passes.h"
 #include "runtime/cuda/nvrtc.h"
@@ -9,7 +10,8 @@
 namespace elsewise::api {
 
 Variant::Variant(Kernel scheduled, Machine machine)
-    : kernel(std::move(scheduled)), machine(machine), slots(elsewise::slots(kernel, machine == Machine::Cuda ? Backend::Cuda : Backend::Cpu)), program(kernel),
+    : kernel(std::move(scheduled)), machine(machine),
+      slots(elsewise::slots(kernel, machine == Machine::Cuda ? Backend::Cuda : Backend::Cpu)), program(kernel),
       checks(kernel), live(machine == Machine::Cuda && has_live(kernel)) {
   for (NodeId n : kernel.host) uses_parameters |= kernel[n].op == Op::Param;
 }
@@ -24,7 +26,9 @@ Result<std::shared_ptr<Variant>> variant_for(const Spec &spec, Typing &typing, c
     }
   std::string error;
   Kernel scheduled = run_passes(typing.kernel, PassOptions{.form = form, .has_form = true}, &error);
-  if (!error.empty()) return fault<std::shared_ptr<Variant>>(Fault::Internal, "internal error: the IR is malformed; please report this rule\n" + error, spec);
+  if (!error.empty())
+    return fault<std::shared_ptr<Variant>>(
+        Fault::Internal, "internal error: the IR is malformed; please report this rule\n" + error, spec);
   result.value = std::make_shared<Variant>(std::move(scheduled), machine);
   typing.variants.push_back(result.value);
   ++counts.variants;
@@ -40,7 +44,8 @@ static Result<bool> compile_cuda(Variant &variant, Device device, void *stream) 
   };
   std::string error;
   if (stream_is_capturing(device.ordinal, stream))
-    return failed(Fault::Environment, "the stream is being captured and this kernel is not compiled yet; call it once, or ew.warmup(), before the capture");
+    return failed(Fault::Environment, "the stream is being captured and this kernel is not compiled yet; call it once, "
+                                      "or ew.warmup(), before the capture");
   const std::string arch = device_arch(device.ordinal, error);
   if (arch.empty()) return failed(Fault::Environment, error);
   std::string code = variant.cuda.cubin(arch);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libcuda through dlopen, its errors in words, primary contexts, and pointers. A process without CUDA pays one failed look-up.
+// libcuda through dlopen, its errors in words, primary contexts, and pointers. A process without CUDA pays one failed
+// look-up.
 #include "runtime/cuda/driver.h"
 #include <array>
 #include <atomic>
@@ -12,8 +13,13 @@
 namespace elsewise {
 namespace {
 
-constexpr const char *places[] = {"libcuda.so.1", "libcuda.so", "/usr/lib/x86_64-linux-gnu/libcuda.so.1", "/usr/lib/aarch64-linux-gnu/libcuda.so.1",
-                                  "/usr/lib64/libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1"};
+constexpr const char *places[] = {"libcuda.so.1",
+                                  "libcuda.so",
+                                  "/usr/lib/x86_64-linux-gnu/libcuda.so.1",
+                                  "/usr/lib/aarch64-linux-gnu/libcuda.so.1",
+                                  "/usr/lib64/libcuda.so.1",
+                                  "/usr/lib/wsl/lib/libcuda.so.1",
+                                  "/usr/local/nvidia/lib64/libcuda.so.1"};
 constexpr int compute_major = 75, compute_minor = 76; // CUdevice_attribute
 constexpr int no_device = 100;                        // CUresult
 constexpr int most_devices = 64;
@@ -75,8 +81,10 @@ void open(State &s) {
     looked += std::string("\n  ") + (error ? error : place);
   }
   if (!library) {
-    s.why = "no CUDA driver: libcuda.so.1 was not found; install NVIDIA's driver (Debian: nvidia-driver, Ubuntu: nvidia-driver-<version>; in a container: "
-            "--gpus all with nvidia-container-toolkit). Looked for:" + looked;
+    s.why = "no CUDA driver: libcuda.so.1 was not found; install NVIDIA's driver (Debian: nvidia-driver, Ubuntu: "
+            "nvidia-driver-<version>; in a container: "
+            "--gpus all with nvidia-container-toolkit). Looked for:" +
+            looked;
     return;
   }
   std::string missing;
@@ -90,8 +98,9 @@ void open(State &s) {
   int result = s.api.init(0);
   if (result == 0) result = s.api.device_count(&s.api.devices);
   if (result != 0) {
-    s.why = "the CUDA driver (" + s.api.path + ") does not start: " + cuda_error(s.api, result) +
-            (result == no_device ? "; is a GPU there, and does CUDA_VISIBLE_DEVICES show it?" : "; does nvidia-smi work?");
+    s.why =
+        "the CUDA driver (" + s.api.path + ") does not start: " + cuda_error(s.api, result) +
+        (result == no_device ? "; is a GPU there, and does CUDA_VISIBLE_DEVICES show it?" : "; does nvidia-smi work?");
     return;
   }
   if (s.api.devices == 0) {
@@ -110,7 +119,8 @@ void open(State &s) {
 const CudaDriver *cuda_driver(std::string &why) {
   if (const CudaDriver *api = ready.load(std::memory_order_acquire)) return api;
   if (forked) {
-    why = "CUDA cannot be used in a process forked from one that used it; start workers with multiprocessing's `spawn` or `forkserver`";
+    why = "CUDA cannot be used in a process forked from one that used it; start workers with multiprocessing's `spawn` "
+          "or `forkserver`";
     return nullptr;
   }
   State &s = state();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA driver, opened at run time: the few functions that are used, devices, and whose context is current. It compiles nothing and launches nothing.
+// The CUDA driver, opened at run time: the few functions that are used, devices, and whose context is current. It
+// compiles nothing and launches nothing.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +33,8 @@ struct CudaDriver {
   int (*module_load)(CuModule *, const void *, unsigned, int *, void **);
   int (*module_unload)(CuModule);
   int (*module_function)(CuFunction *, CuModule, const char *);
-  int (*launch)(CuFunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CuStream, void **, void **);
+  int (*launch)(CuFunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CuStream, void **,
+                void **);
   int (*stream_is_capturing)(CuStream, int *);
   int (*event_create)(CuEvent *, unsigned);
   int (*event_record)(CuEvent, CuStream);
@@ -41,12 +43,13 @@ struct CudaDriver {
   int (*exchange_capture_mode)(int *);
   int (*pointer_attributes)(unsigned, int *, void **, uint64_t);
 
-  std::string path; // of the library
+  std::string path;       // of the library
   int driver_version = 0; // 12040: 12.4
   int devices = 0;
 };
 
-/// nullptr: `why` says what was looked for and what to do. The answer does not change during a process, but in a child that fork() left without CUDA.
+/// nullptr: `why` says what was looked for and what to do. The answer does not change during a process, but in a child
+/// that fork() left without CUDA.
 const CudaDriver *cuda_driver(std::string &why);
 /// "CUDA_ERROR_INVALID_VALUE: invalid argument"
 std::string cuda_error(const CudaDriver &, int result);
@@ -58,7 +61,8 @@ std::string device_arch(int ordinal, std::string &why);
 /// "NVIDIA H200 (sm_90)"
 std::string device_description(const CudaDriver &, int ordinal);
 
-/// Makes a context current for a scope. What was current before is current again afterwards, on every path, also if there was none.
+/// Makes a context current for a scope. What was current before is current again afterwards, on every path, also if
+/// there was none.
 class CurrentContext {
 public:
   CurrentContext(const CudaDriver &, CuContext);
@@ -77,9 +81,9 @@ bool stream_is_capturing(int ordinal, void *stream);
 
 /// What is known of an address: which device's memory it is, if any.
 struct PointerKind {
-  bool known = false;   // the driver knows it: not plain host memory
-  bool device = false;  // device memory (managed memory too)
-  bool host = false;    // host memory that the driver knows, managed memory too
+  bool known = false;  // the driver knows it: not plain host memory
+  bool device = false; // device memory (managed memory too)
+  bool host = false;   // host memory that the driver knows, managed memory too
   int ordinal = -1;
 };
 PointerKind pointer_kind(const CudaDriver &, const void *);

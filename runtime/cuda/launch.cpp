@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loading, launching and unloading of modules. A module goes only when an event behind every launch of it has passed, and never while a stream captures.
+// Loading, launching and unloading of modules. A module goes only when an event behind every launch of it has passed,
+// and never while a stream captures.
 #include "runtime/cuda/launch.h"
 #include <vector>
 
@@ -9,10 +10,10 @@ namespace {
 
 std::atomic<uint64_t> launches = 0;
 
-enum { not_ready = 600 };                     // CUresult
-enum { per_thread_stream = 2 };               // CU_STREAM_PER_THREAD
-enum { disable_timing = 2 };                  // CUevent_flags
-enum { relaxed_capture = 2 };                 // CUstreamCaptureMode
+enum { not_ready = 600 };                                                      // CUresult
+enum { per_thread_stream = 2 };                                                // CU_STREAM_PER_THREAD
+enum { disable_timing = 2 };                                                   // CUevent_flags
+enum { relaxed_capture = 2 };                                                  // CUstreamCaptureMode
 enum { info_log = 3, info_log_bytes = 4, error_log = 5, error_log_bytes = 6 }; // CUjit_option
 
 // While it lives, this thread may load and unload though another one captures: none of it touches a stream.
@@ -32,8 +33,9 @@ struct LoadedModule {
   CuContext context = nullptr;
   CuModule module = nullptr;
   CuFunction function = nullptr;
-  // The last launch on each stream that was used. A stream is known by its address, so a new one at an old one's place shares its event: then the event is
-  // behind the later launch, and the earlier stream was waited for when it was destroyed.
+  // The last launch on each stream that was used. A stream is known by its address, so a new one at an old one's place
+  // shares its event: then the event is behind the later launch, and the earlier stream was waited for when it was
+  // destroyed.
   struct Last {
     CuStream stream;
     CuEvent event;
@@ -88,7 +90,9 @@ CudaCode::~CudaCode() {
     if (LoadedModule *m = slot.load()) bury(std::unique_ptr<LoadedModule>(m));
 }
 
-bool CudaCode::loaded(int ordinal) const { return ordinal >= 0 && ordinal < most_devices && modules_[ordinal].load(std::memory_order_acquire); }
+bool CudaCode::loaded(int ordinal) const {
+  return ordinal >= 0 && ordinal < most_devices && modules_[ordinal].load(std::memory_order_acquire);
+}
 
 std::string CudaCode::cubin(const std::string &arch) const {
   const auto found = code_.find(arch);
@@ -102,7 +106,8 @@ bool CudaCode::load(int ordinal, const std::string &arch, const std::string &cod
   if (!context) return false;
   const CurrentContext current(*driver, context);
   auto failed = [&](const char *what, int result, const std::string &log = "") {
-    error = std::string(what) + " on CUDA device " + std::to_string(ordinal) + " failed: " + cuda_error(*driver, result) + (log.empty() ? "" : "\n" + log);
+    error = std::string(what) + " on CUDA device " + std::to_string(ordinal) +
+            " failed: " + cuda_error(*driver, result) + (log.empty() ? "" : "\n" + log);
     return false;
   };
   if (current.error() != 0) return failed("making the context current", current.error());
@@ -112,7 +117,8 @@ bool CudaCode::load(int ordinal, const std::string &arch, const std::string &cod
   std::string log(8192, '\0');
   int options[] = {error_log, error_log_bytes};
   void *values[] = {log.data(), reinterpret_cast<void *>(log.size())};
-  if (int result = driver->module_load(&module->module, code.c_str(), 2, options, values)) return failed("loading the kernel", result, log.c_str());
+  if (int result = driver->module_load(&module->module, code.c_str(), 2, options, values))
+    return failed("loading the kernel", result, log.c_str());
   if (int result = driver->module_function(&module->function, module->module, "elsewise")) {
     driver->module_unload(module->module);
     return failed("finding the kernel", result);
@@ -133,7 +139,8 @@ bool CudaCode::launch(int ordinal, const Geometry &g, void *stream, void **param
   const CurrentContext current(*driver, module->context);
   const CuStream on = static_cast<CuStream>(stream);
   int result = current.error();
-  if (result == 0) result = driver->launch(module->function, g.grid, 1, 1, g.block_x, g.block_y, 1, 0, on, parameters, nullptr);
+  if (result == 0)
+    result = driver->launch(module->function, g.grid, 1, 1, g.block_x, g.block_y, 1, 0, on, parameters, nullptr);
   if (result != 0) {
     error = "the launch on CUDA device " + std::to_string(ordinal) + " failed: " + cuda_error(*driver, result) +
             "; if an earlier kernel of this process failed, its error shows here";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA code of one kernel variant: loaded once a device, launched on the caller's stream. It chooses no geometry and checks no argument.
+// CUDA code of one kernel variant: loaded once a device, launched on the caller's stream. It chooses no geometry and
+// checks no argument.
 #pragma once
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/geometry.h"

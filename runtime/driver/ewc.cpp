@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver `ewc`: a rule and a signature from the command line, one stage of it as text. It sees only the facade and decides nothing about a rule.
+// The driver `ewc`: a rule and a signature from the command line, one stage of it as text. It sees only the facade and
+// decides nothing about a rule.
+#include "runtime/elsewise.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
-#include "runtime/elsewise.h"
 #include <algorithm>
 
 namespace elsewise {
@@ -14,31 +15,44 @@ namespace cl = llvm::cl;
 
 enum Exit : int { Success = 0, WrongSpec = 1, WrongUse = 2, WrongEnvironment = 3 };
 
-constexpr const char *overview =
-    "ewc: look at a rule at every stage of its compilation\n\n"
-    "  ewc -e 'i<n/4: x*0.5; else x' --arg=x:f32 --emit=cuda\n"
-    "  ewc rule.ew --arg=gain:float --emit=ir --print-after=ranges\n\n"
-    "Arguments that --arg does not name are f32 tensors. Exit status: 0 fine, 1 the rule is wrong, 2 the command line is, 3 something is missing on\n"
-    "this computer (NVRTC, a CPU name).\n";
+constexpr const char *overview = "ewc: look at a rule at every stage of its compilation\n\n"
+                                 "  ewc -e 'i<n/4: x*0.5; else x' --arg=x:f32 --emit=cuda\n"
+                                 "  ewc rule.ew --arg=gain:float --emit=ir --print-after=ranges\n\n"
+                                 "Arguments that --arg does not name are f32 tensors. Exit status: 0 fine, 1 the rule "
+                                 "is wrong, 2 the command line is, 3 something is missing on\n"
+                                 "this computer (NVRTC, a CPU name).\n";
 
 struct Options {
   cl::OptionCategory category{"Options"};
-  cl::opt<std::string> file{cl::Positional, cl::desc("file (- reads standard input)"), cl::value_desc("file"), cl::cat(category)};
-  cl::opt<std::string> expression{"e", cl::desc("the rule itself, instead of a file"), cl::value_desc("rule"), cl::cat(category)};
-  cl::list<std::string> args{"arg", cl::desc("kind of an argument: a dtype for a tensor (f32; with its rank f32[2], f32[0], bool[1]), or int, float, bool for a parameter"),
+  cl::opt<std::string> file{cl::Positional, cl::desc("file (- reads standard input)"), cl::value_desc("file"),
+                            cl::cat(category)};
+  cl::opt<std::string> expression{"e", cl::desc("the rule itself, instead of a file"), cl::value_desc("rule"),
+                                  cl::cat(category)};
+  cl::list<std::string> args{"arg",
+                             cl::desc("kind of an argument: a dtype for a tensor (f32; with its rank f32[2], f32[0], "
+                                      "bool[1]), or int, float, bool for a parameter"),
                              cl::value_desc("name:kind"), cl::cat(category)};
   cl::opt<api::Stage> stage{"emit", cl::desc("what to print"), cl::init(api::Stage::Cuda), cl::cat(category),
-                            cl::values(clEnumValN(api::Stage::Tokens, "tokens", "what the lexer sees"), clEnumValN(api::Stage::Ast, "ast", "syntax tree"),
-                                       clEnumValN(api::Stage::Ir, "ir", "typed IR, scheduled"), clEnumValN(api::Stage::Cuda, "cuda", "CUDA C (the default)"),
-                                       clEnumValN(api::Stage::Ptx, "ptx", "PTX, by NVRTC"), clEnumValN(api::Stage::Cubin, "cubin", "cubin, by NVRTC; give -o"),
+                            cl::values(clEnumValN(api::Stage::Tokens, "tokens", "what the lexer sees"),
+                                       clEnumValN(api::Stage::Ast, "ast", "syntax tree"),
+                                       clEnumValN(api::Stage::Ir, "ir", "typed IR, scheduled"),
+                                       clEnumValN(api::Stage::Cuda, "cuda", "CUDA C (the default)"),
+                                       clEnumValN(api::Stage::Ptx, "ptx", "PTX, by NVRTC"),
+                                       clEnumValN(api::Stage::Cubin, "cubin", "cubin, by NVRTC; give -o"),
                                        clEnumValN(api::Stage::Llvm, "llvm", "optimised LLVM IR for the CPU"),
-                                       clEnumValN(api::Stage::Asm, "asm", "assembly for the CPU"), clEnumValN(api::Stage::Torch, "torch", "plain torch source"))};
-  cl::opt<std::string> print_after{"print-after", cl::desc("print the IR after a pass, or after each with `all`"), cl::value_desc("pass"), cl::cat(category)};
+                                       clEnumValN(api::Stage::Asm, "asm", "assembly for the CPU"),
+                                       clEnumValN(api::Stage::Torch, "torch", "plain torch source"))};
+  cl::opt<std::string> print_after{"print-after", cl::desc("print the IR after a pass, or after each with `all`"),
+                                   cl::value_desc("pass"), cl::cat(category)};
   cl::opt<bool> verify_each{"verify-each", cl::desc("verify the IR after each pass"), cl::cat(category)};
-  cl::opt<std::string> arch{"arch", cl::desc("GPU (sm_90; default: the one here, else sm_80), or CPU for llvm and asm (default: this one)"), cl::value_desc("arch"), cl::cat(category)};
+  cl::opt<std::string> arch{
+      "arch", cl::desc("GPU (sm_90; default: the one here, else sm_80), or CPU for llvm and asm (default: this one)"),
+      cl::value_desc("arch"), cl::cat(category)};
   cl::opt<bool> in_place{"in-place", cl::desc("as if `out` were the first tensor"), cl::cat(category)};
-  cl::opt<int> rows{"rows", cl::desc("emit the form with that many row axes"), cl::value_desc("axes"), cl::init(0), cl::cat(category)};
-  cl::opt<std::string> out{"out", cl::desc("dtype of the result, as `dtype=` in a call"), cl::value_desc("dtype"), cl::cat(category)};
+  cl::opt<int> rows{"rows", cl::desc("emit the form with that many row axes"), cl::value_desc("axes"), cl::init(0),
+                    cl::cat(category)};
+  cl::opt<std::string> out{"out", cl::desc("dtype of the result, as `dtype=` in a call"), cl::value_desc("dtype"),
+                           cl::cat(category)};
   cl::opt<std::string> output{"o", cl::desc("write to a file"), cl::value_desc("file"), cl::cat(category)};
 };
 
@@ -54,7 +68,8 @@ std::optional<ArgType> parse_kind(llvm::StringRef kind) {
   unsigned rank = 1;
   auto [name, rest] = kind.split('[');
   if (name.size() != kind.size() && (!rest.consume_back("]") || rest.getAsInteger(10, rank))) return std::nullopt;
-  if (const auto dtype = parse_dtype(std::string_view(name.data(), name.size()))) return ArgType{ArgKind::Tensor, *dtype, rank == 0};
+  if (const auto dtype = parse_dtype(std::string_view(name.data(), name.size())))
+    return ArgType{ArgKind::Tensor, *dtype, rank == 0};
   return std::nullopt;
 }
 
@@ -68,10 +83,12 @@ std::string parse_signature(const Options &options, const api::Spec &spec, Signa
     if (at == names.end()) {
       std::string list;
       for (const std::string &n : names) list += (list.empty() ? "`" : ", `") + n + "`";
-      return "--arg=" + text + ": the rule has no argument `" + name.str() + "`" + (list.empty() ? "" : "; it has " + list);
+      return "--arg=" + text + ": the rule has no argument `" + name.str() + "`" +
+             (list.empty() ? "" : "; it has " + list);
     }
     const auto type = parse_kind(kind);
-    if (!type) return "--arg=" + text + ": `" + kind.str() + "` is neither a dtype (f32, i64, bool[1]) nor int, float, bool";
+    if (!type)
+      return "--arg=" + text + ": `" + kind.str() + "` is neither a dtype (f32, i64, bool[1]) nor int, float, bool";
     signature.args[at - names.begin()] = *type;
   }
   if (!options.out.empty()) {
@@ -99,32 +116,47 @@ int write(const Options &options, const std::string &text) {
 
 int fail(api::Fault fault, const std::string &message) {
   switch (fault) {
-  case api::Fault::Spec: llvm::errs() << message << "\n"; return WrongSpec;
-  case api::Fault::Environment: llvm::errs() << "ewc: " << message << "\n"; return WrongEnvironment;
+  case api::Fault::Spec:
+    llvm::errs() << message << "\n";
+    return WrongSpec;
+  case api::Fault::Environment:
+    llvm::errs() << "ewc: " << message << "\n";
+    return WrongEnvironment;
   case api::Fault::Type:
-  case api::Fault::Value: return usage(message);
-  default: llvm::errs() << "ewc: " << message << "\n"; return WrongSpec;
+  case api::Fault::Value:
+    return usage(message);
+  default:
+    llvm::errs() << "ewc: " << message << "\n";
+    return WrongSpec;
   }
 }
 
 int drive(const Options &options) {
   const bool given = options.expression.getNumOccurrences() > 0;
-  if (given == (options.file.getNumOccurrences() > 0)) return usage(given ? "give a file or -e, not both" : "no rule; give a file, - for standard input, or -e 'rule'");
-  std::string text = options.expression, name = "<rule>";
+  if (given == (options.file.getNumOccurrences() > 0))
+    return usage(given ? "give a file or -e, not both" : "no rule; give a file, - for standard input, or -e 'rule'");
+  std::string text = options.expression, name = "<spec>";
   if (!given) {
     auto read = llvm::MemoryBuffer::getFileOrSTDIN(options.file, true);
     if (!read) return usage(options.file + ": " + read.getError().message());
     text = (*read)->getBuffer().str();
     name = options.file == "-" ? "<stdin>" : options.file.getValue();
   }
+  if (options.stage == api::Stage::Tokens || options.stage == api::Stage::Ast) {
+    auto shown = api::emit_syntax(text, name, options.stage);
+    return shown ? write(options, shown.value) : fail(shown.fault, shown.message);
+  }
   auto compiled = api::compile(text, name);
   if (!compiled) return fail(compiled.fault, compiled.message);
-  for (const api::Diagnostic &warning : api::warnings(*compiled.value)) llvm::errs() << warning.rendered << (llvm::StringRef(warning.rendered).ends_with("\n") ? "" : "\n");
+  for (const api::Diagnostic &warning : api::warnings(*compiled.value))
+    llvm::errs() << warning.rendered << (llvm::StringRef(warning.rendered).ends_with("\n") ? "" : "\n");
 
   api::EmitRequest request;
-  request.stage = options.stage, request.arch = options.arch, request.in_place = options.in_place, request.rows = options.rows;
+  request.stage = options.stage, request.arch = options.arch, request.in_place = options.in_place,
+  request.rows = options.rows;
   request.print_after = options.print_after, request.verify_each = options.verify_each;
-  if (std::string wrong = parse_signature(options, *compiled.value, request.signature); !wrong.empty()) return usage(wrong);
+  if (std::string wrong = parse_signature(options, *compiled.value, request.signature); !wrong.empty())
+    return usage(wrong);
   auto emitted = api::emit(*compiled.value, request);
   if (!emitted) return fail(emitted.fault, emitted.message);
   return write(options, emitted.value);
@@ -137,7 +169,8 @@ extern "C" int ew_main(int argc, char **argv) noexcept {
   namespace cl = llvm::cl;
   // LLVM's own options (print-after is one) mean nothing here: they go, so that ours are the only ones, in --help too.
   llvm::SmallVector<cl::Option *, 0> foreign;
-  for (auto &entry : cl::getRegisteredOptions()) foreign.push_back(entry.second);
+  for (auto &entry : cl::getRegisteredOptions())
+    if (!entry.second->isInAllSubCommands()) foreign.push_back(entry.second); // --help and --version stay
   for (cl::Option *option : foreign) option->removeArgument();
   const elsewise::Options options;
   cl::SetVersionPrinter([](llvm::raw_ostream &out) { out << "ewc " << elsewise::api::version() << "\n"; });

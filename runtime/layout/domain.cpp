@@ -73,7 +73,8 @@ static bool contiguous(DimsRef shape, DimsRef stride) {
   Dims order;
   llvm::SmallVector<size_t, 8> axes(shape.size());
   std::iota(axes.rbegin(), axes.rend(), size_t(0));
-  return std::find(shape.begin(), shape.end(), 0) != shape.end() || dense_in_order(shape, stride, {axes.data(), axes.size()});
+  return std::find(shape.begin(), shape.end(), 0) != shape.end() ||
+         dense_in_order(shape, stride, {axes.data(), axes.size()});
 }
 
 static bool non_overlapping_and_dense(DimsRef shape, DimsRef stride) {
@@ -121,17 +122,23 @@ static llvm::SmallVector<size_t, 8> memory_order(DimsRef domain, std::span<const
 Dims output_strides(DimsRef domain, std::span<const StrideSource> inputs) {
   if (inputs.empty()) return contiguous_strides(domain);
   auto all = [&](auto &&holds) { return std::all_of(inputs.begin(), inputs.end(), holds); };
-  if (all([&](const StrideSource &s) { return std::equal(s.shape.begin(), s.shape.end(), domain.begin(), domain.end()); })) {
+  if (all([&](const StrideSource &s) {
+        return std::equal(s.shape.begin(), s.shape.end(), domain.begin(), domain.end());
+      })) {
     if (all([](const StrideSource &s) { return contiguous(s.shape, s.stride); })) return contiguous_strides(domain);
     static constexpr size_t channels_last[] = {1, 3, 2, 0};
-    if (domain.size() == 4 && all([](const StrideSource &s) { return dense_in_order(s.shape, s.stride, channels_last); })) {
+    if (domain.size() == 4 &&
+        all([](const StrideSource &s) { return dense_in_order(s.shape, s.stride, channels_last); })) {
       Dims stride(4);
       int64_t next = 1;
       for (size_t d : channels_last) stride[d] = next, next *= std::max<int64_t>(domain[d], 1);
       return stride;
     }
     const StrideSource &last = inputs.back();
-    if (all([&](const StrideSource &s) { return std::equal(s.stride.begin(), s.stride.end(), last.stride.begin()) && non_overlapping_and_dense(s.shape, s.stride); }))
+    if (all([&](const StrideSource &s) {
+          return std::equal(s.stride.begin(), s.stride.end(), last.stride.begin()) &&
+                 non_overlapping_and_dense(s.shape, s.stride);
+        }))
       return Dims(last.stride.begin(), last.stride.end());
   }
   llvm::SmallVector<Dims, 4> strides;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes: what a call's domain is, how operands lie over it, and which strides torch would give the result. It looks at no pointer.
+// Shapes: what a call's domain is, how operands lie over it, and which strides torch would give the result. It looks at
+// no pointer.
 #pragma once
 #include "llvm/ADT/SmallVector.h"
 #include <cstdint>
@@ -32,7 +33,8 @@ std::optional<int64_t> element_count(DimsRef shape);
 struct StrideSource {
   DimsRef shape, stride; // its own
 };
-/// The strides that torch's TensorIterator gives a new result: those of a dense input if all agree, else the permutation that the inputs' strides ask for.
+/// The strides that torch's TensorIterator gives a new result: those of a dense input if all agree, else the
+/// permutation that the inputs' strides ask for.
 Dims output_strides(DimsRef domain, std::span<const StrideSource> inputs);
 
 /// Row-major strides, as torch.empty has them.

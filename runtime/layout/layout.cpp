@@ -23,7 +23,8 @@ Loop make_loop(DimsRef domain, DimsRef out, std::span<const Dims> inputs, bool p
     }
     pitch *= domain[d];
   }
-  std::stable_sort(axes.begin(), axes.end(), [](const Axis &a, const Axis &b) { return magnitude(a.out) < magnitude(b.out); });
+  std::stable_sort(axes.begin(), axes.end(),
+                   [](const Axis &a, const Axis &b) { return magnitude(a.out) < magnitude(b.out); });
 
   llvm::SmallVector<Axis, 8> merged;
   for (Axis &axis : axes) {
@@ -49,7 +50,8 @@ Loop make_loop(DimsRef domain, DimsRef out, std::span<const Dims> inputs, bool p
   loop.extent = merged[0].length, loop.inner_pitch = merged[0].pitch, loop.out.inner = merged[0].out;
   for (size_t k = 0; k < inputs.size(); ++k) loop.inputs[k].inner = merged[0].in[k];
   for (size_t d = 1; d < merged.size(); ++d) {
-    loop.lengths.push_back(merged[d].length), loop.pitches.push_back(merged[d].pitch), loop.out.rows.push_back(merged[d].out);
+    loop.lengths.push_back(merged[d].length), loop.pitches.push_back(merged[d].pitch),
+        loop.out.rows.push_back(merged[d].out);
     loop.rows *= merged[d].length;
     for (size_t k = 0; k < inputs.size(); ++k) loop.inputs[k].rows.push_back(merged[d].in[k]);
   }
@@ -102,7 +104,8 @@ Form make_form(const Loop &loop, DType out, std::span<const Operand> inputs, boo
   form.narrow = machine == Machine::Cuda && form.rows > 0 && fits_32_bits(loop, inputs);
   for (size_t k = 0; k < inputs.size(); ++k) {
     Access access = contiguity(loop, k, inputs[k]);
-    if (access == Access::Vector && machine == Machine::Cuda && !rows_congruent(loop, k, form.vector)) access = Access::Scalar;
+    if (access == Access::Vector && machine == Machine::Cuda && !rows_congruent(loop, k, form.vector))
+      access = Access::Scalar;
     form.args.push_back(access);
   }
   form.same_view.assign(inputs.size(), false);

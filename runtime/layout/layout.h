@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From shapes and strides to the loop that is run: rows x inner axis in the output's memory order, and the Form that decides code. It reads no element.
+// From shapes and strides to the loop that is run: rows x inner axis in the output's memory order, and the Form that
+// decides code. It reads no element.
 #pragma once
 #include "compiler/ir/ir.h"
 #include "runtime/layout/domain.h"
@@ -23,24 +24,26 @@ struct Loop {
   llvm::SmallVector<Walk, 4> inputs;
 };
 
-/// Orders axes by the output's memory, drops those of length 1, merges neighbours that every operand (and, if `positions`, the flat position) walks
-/// as one. Strides are over the domain. `domain` holds no 0.
+/// Orders axes by the output's memory, drops those of length 1, merges neighbours that every operand (and, if
+/// `positions`, the flat position) walks as one. Strides are over the domain. `domain` holds no 0.
 Loop make_loop(DimsRef domain, DimsRef out, std::span<const Dims> inputs, bool positions);
 
 /// One elementwise operand of a loop.
 struct Operand {
   DType dtype = DType::F32;
-  bool read = false;      // elementwise; else it is Absent
-  bool zero_dim = false;  // a 0-d tensor repeats its element whatever the lengths
+  bool read = false;     // elementwise; else it is Absent
+  bool zero_dim = false; // a 0-d tensor repeats its element whatever the lengths
 };
 
 /// Positions a GPU thread takes: 16 bytes of output, at most 32 of the widest contiguous input.
 uint8_t vector_width(DType out, const Loop &, std::span<const Operand> inputs);
-/// True if an input is contiguous along the inner axis and starts each row at the same place modulo V as the output, as far as strides say.
+/// True if an input is contiguous along the inner axis and starts each row at the same place modulo V as the output, as
+/// far as strides say.
 bool rows_congruent(const Loop &, size_t input, uint8_t vector);
 
 enum class Machine : uint8_t { Cpu, Cuda };
-/// The Form for a machine: access classes as if all were aligned (`Vector` for every contiguous input that rows_congruent()), nothing the same view.
+/// The Form for a machine: access classes as if all were aligned (`Vector` for every contiguous input that
+/// rows_congruent()), nothing the same view.
 Form make_form(const Loop &, DType out, std::span<const Operand> inputs, bool positions, Machine);
 
 } // namespace elsewise

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overlap as a small bounded linear equation, searched from the largest stride down. The search has a budget; what it cannot settle counts as overlap.
+// Overlap as a small bounded linear equation, searched from the largest stride down. The search has a budget; what it
+// cannot settle counts as overlap.
 #include "runtime/layout/overlap.h"
 #include <algorithm>
 #include <numeric>
@@ -28,7 +29,8 @@ struct Term {
 // Is there a sum of terms in [low, high]? Terms are sorted, the largest coefficient first.
 class Search {
 public:
-  explicit Search(std::span<const Term> terms) : terms(terms), reach(terms.size() + 1, 0), divisor(terms.size() + 1, 0) {
+  explicit Search(std::span<const Term> terms)
+      : terms(terms), reach(terms.size() + 1, 0), divisor(terms.size() + 1, 0) {
     for (size_t k = terms.size(); k-- > 0;) {
       reach[k] = reach[k + 1] + terms[k].coefficient * terms[k].count;
       Wide a = divisor[k + 1], b = terms[k].coefficient;
@@ -87,8 +89,8 @@ bool overlaps_itself(DimsRef lengths, DimsRef stride) {
     below += axes[k].coefficient * axes[k].count;
   }
   if (nested) return false;
-  // Two positions share an element if their difference is not zero and its offset is. One axis has the first difference that is not zero: there it is
-  // positive, before it zero, after it anything.
+  // Two positions share an element if their difference is not zero and its offset is. One axis has the first difference
+  // that is not zero: there it is positive, before it zero, after it anything.
   for (size_t first = 0; first < axes.size(); ++first) {
     llvm::SmallVector<Term, 8> terms{{axes[first].coefficient, axes[first].count - 1}};
     Wide offset = axes[first].coefficient; // of difference 1 there and the least elsewhere
@@ -103,7 +105,8 @@ bool overlaps_itself(DimsRef lengths, DimsRef stride) {
 }
 
 bool overlap(const ByteView &a, const ByteView &b, DimsRef lengths) {
-  // a + sum(i * sa) and b + sum(j * sb) share a byte if  -(size of b) < a - b + sum(i * sa) - sum(j * sb) < size of a  ... seen from b's element.
+  // a + sum(i * sa) and b + sum(j * sb) share a byte if  -(size of b) < a - b + sum(i * sa) - sum(j * sb) < size of a
+  // ... seen from b's element.
   llvm::SmallVector<Term, 16> terms;
   Wide offset = Wide(a.data) - Wide(b.data);
   auto add = [&](Wide coefficient, Wide count) {
@@ -117,7 +120,8 @@ bool overlap(const ByteView &a, const ByteView &b, DimsRef lengths) {
     add(-Wide(b.stride[d]), lengths[d] - 1);
   }
   sort_terms(terms);
-  return Search({terms.data(), terms.size()}).hits(Wide(1 - a.element_bytes) - offset, Wide(b.element_bytes - 1) - offset);
+  return Search({terms.data(), terms.size()})
+      .hits(Wide(1 - a.element_bytes) - offset, Wide(b.element_bytes - 1) - offset);
 }
 
 } // namespace elsewise

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether two strided views share a byte, and whether one shares a byte with itself. Exact where that is cheap, otherwise it says yes; it knows no names.
+// Whether two strided views share a byte, and whether one shares a byte with itself. Exact where that is cheap,
+// otherwise it says yes; it knows no names.
 #pragma once
 #include "runtime/layout/domain.h"
 

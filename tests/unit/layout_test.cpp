@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shapes and strides worked out by hand: broadcasting, torch's output strides, axis order, merging, access classes. No
+// kernel runs here.
+#include "runtime/layout/layout.h"
+#include <gtest/gtest.h>
+
+namespace elsewise {
+namespace {
+
+std::optional<Dims> broadcast_of(std::vector<Dims> shapes, ShapeConflict *conflict = nullptr) {
+  std::vector<DimsRef> refs;
+  for (const Dims &s : shapes) refs.push_back(ref(s));
+  ShapeConflict unused;
+  return broadcast(refs, conflict ? *conflict : unused);
+}
+
+TEST(Layout, BroadcastsFromTheRight) {
+  EXPECT_EQ(broadcast_of({{3, 4}}), Dims({3, 4}));
+  EXPECT_EQ(broadcast_of({{3, 1}, {4}}), Dims({3, 4}));
+  EXPECT_EQ(broadcast_of({{4}, {2, 3, 1}}), Dims({2, 3, 4}));
+  EXPECT_EQ(broadcast_of({{1}, {0}}), Dims({0}));
+  EXPECT_EQ(broadcast_of({{}, {}}), Dims({}));
+  ShapeConflict conflict;
+  EXPECT_FALSE(broadcast_of({{2, 4}, {4}, {3, 4}}, &conflict));
+  EXPECT_EQ(conflict.first, 0u);
+  EXPECT_EQ(conflict.second, 2u);
+  EXPECT_EQ(conflict.from_right, 2u);
+  EXPECT_FALSE(broadcast_of({{0}, {2}}));
+}
+
+TEST(Layout, BroadcastsToADomain) {
+  size_t axis = 0;
+  const Dims domain{2, 3};
+  EXPECT_TRUE(broadcasts_to(ref(Dims{3}), ref(domain), axis));
+  EXPECT_TRUE(broadcasts_to(ref(Dims{2, 1}), ref(domain), axis));
+  EXPECT_TRUE(broadcasts_to(ref(Dims{1, 1, 3}), ref(domain), axis));
+  EXPECT_FALSE(broadcasts_to(ref(Dims{3, 3}), ref(domain), axis));
+  EXPECT_EQ(axis, 2u);
+  EXPECT_FALSE(broadcasts_to(ref(Dims{2, 2, 3}), ref(domain), axis));
+  EXPECT_EQ(axis, 3u);
+}
+
+TEST(Layout, StridesOverTheDomain) {
+  EXPECT_EQ(over_domain(ref(Dims{3}), ref(Dims{2}), ref(Dims{4, 3})), Dims({0, 2}));
+  EXPECT_EQ(over_domain(ref(Dims{4, 1}), ref(Dims{1, 7}), ref(Dims{4, 3})), Dims({1, 0}));
+  EXPECT_EQ(over_domain(ref(Dims{1}), ref(Dims{7}), ref(Dims{1})),
+            Dims({7})); // as torch: a length of 1 that is no repetition keeps its stride
+}
+
+TEST(Layout, CountsElements) {
+  EXPECT_EQ(element_count(ref(Dims{})), 1);
+  EXPECT_EQ(element_count(ref(Dims{int64_t(1) << 40, int64_t(1) << 40, 0})), 0);
+  EXPECT_EQ(element_count(ref(Dims{int64_t(1) << 40, int64_t(1) << 40})), std::nullopt);
+}
+
+Dims strides_of(Dims domain, std::vector<std::pair<Dims, Dims>> inputs) {
+  std::vector<StrideSource> sources;
+  for (const auto &[shape, stride] : inputs) sources.push_back({ref(shape), ref(stride)});
+  return output_strides(ref(domain), sources);
+}
+
+// Each line was compared with what torch 2.13 gives for `a + b` (or `a + 1`).
+TEST(Layout, OutputStridesAreTorchs) {
+  EXPECT_EQ(strides_of({2, 3}, {{{2, 3}, {3, 1}}}), Dims({3, 1}));
+  EXPECT_EQ(strides_of({2, 3}, {{{2, 3}, {1, 2}}}), Dims({1, 2}));             // transposed dense
+  EXPECT_EQ(strides_of({2, 3}, {{{2, 3}, {6, 2}}}), Dims({3, 1}));             // x[:, ::2]
+  EXPECT_EQ(strides_of({2, 3}, {{{2, 3}, {1, 4}}}), Dims({1, 2}));             // a part of a transposed one
+  EXPECT_EQ(strides_of({2, 3, 4}, {{{2, 3, 4}, {1, 8, 2}}}), Dims({1, 8, 2})); // permute(1, 2, 0) of (3, 4, 2)
+  EXPECT_EQ(strides_of({2, 3, 4, 5}, {{{2, 3, 4, 5}, {60, 1, 15, 3}}}), Dims({60, 1, 15, 3})); // channels last
+  EXPECT_EQ(strides_of({2, 3}, {{{2, 3}, {3, 1}}, {{2, 3}, {1, 2}}}), Dims({3, 1})); // they disagree: the first decides
+  EXPECT_EQ(strides_of({2, 3}, {{{2, 3}, {1, 2}}, {{2, 3}, {3, 1}}}), Dims({1, 2}));
+  EXPECT_EQ(strides_of({2, 3}, {{{3}, {1}}, {{2, 3}, {1, 2}}}), Dims({1, 2})); // a repeated axis says nothing
+  EXPECT_EQ(strides_of({2, 3}, {{{2, 3}, {0, 1}}}), Dims({3, 1}));             // expanded
+  EXPECT_EQ(strides_of({0, 3}, {{{0, 3}, {1, 0}}}), Dims({3, 1}));
+  EXPECT_EQ(strides_of({}, {{{}, {}}}), Dims({}));
+  EXPECT_EQ(strides_of({2, 3}, {}), Dims({3, 1})); // shape=
+}
+
+Loop loop_of(Dims domain, Dims out, std::vector<Dims> inputs, bool positions = true) {
+  return make_loop(ref(domain), ref(out), inputs, positions);
+}
+
+TEST(Layout, ContiguousIsOneRow) {
+  const Loop l = loop_of({4, 5, 6}, {30, 6, 1}, {{30, 6, 1}});
+  EXPECT_TRUE(l.lengths.empty());
+  EXPECT_EQ(l.extent, 120);
+  EXPECT_EQ(l.inner_pitch, 1);
+  EXPECT_EQ(l.out.inner, 1);
+  EXPECT_EQ(l.inputs[0].inner, 1);
+}
+
+TEST(Layout, SlicedRowsStayRows) {
+  const Loop l = loop_of({4, 3}, {3, 1}, {{6, 1}}); // x[:, :3]
+  EXPECT_EQ(l.lengths, Dims({4}));
+  EXPECT_EQ(l.extent, 3);
+  EXPECT_EQ(l.pitches, Dims({3}));
+  EXPECT_EQ(l.out.rows, Dims({3}));
+  EXPECT_EQ(l.inputs[0].rows, Dims({6}));
+}
+
+TEST(Layout, IteratesInTheOutputsOrder) {
+  const Loop l = loop_of({2, 3}, {1, 2}, {{1, 2}}); // both transposed
+  EXPECT_EQ(l.lengths, Dims({3}));
+  EXPECT_EQ(l.extent, 2);
+  EXPECT_EQ(l.inner_pitch, 3); // the logical position steps by a row
+  EXPECT_EQ(l.pitches, Dims({1}));
+  const Loop without_positions = loop_of({2, 3}, {1, 2}, {{1, 2}}, false);
+  EXPECT_TRUE(without_positions.lengths.empty());
+  EXPECT_EQ(without_positions.extent, 6);
+}
+
+TEST(Layout, MergesWhatAllOperandsWalkAsOne) {
+  const Loop l = loop_of({2, 3, 4, 5}, {60, 20, 5, 1}, {{60, 20, 5, 1}, {0, 0, 5, 1}}); // b of shape (4, 5)
+  EXPECT_EQ(l.lengths, Dims({6}));
+  EXPECT_EQ(l.extent, 20);
+  EXPECT_EQ(l.rows, 6);
+  EXPECT_EQ(l.inputs[1].rows, Dims({0}));
+}
+
+TEST(Layout, LengthOneSaysNothing) {
+  const Loop l = loop_of({1, 7, 1}, {99, 1, 99}, {{5, 1, 5}});
+  EXPECT_TRUE(l.lengths.empty());
+  EXPECT_EQ(l.extent, 7);
+  const Loop single = loop_of({1, 1}, {3, 3}, {{0, 0}});
+  EXPECT_EQ(single.extent, 1);
+  EXPECT_EQ(single.out.inner, 1);
+  EXPECT_EQ(single.inputs[0].inner, 1);
+}
+
+TEST(Layout, NegativeStridesAreWalkedBackwards) {
+  const Loop l = loop_of({6}, {1}, {{-1}});
+  EXPECT_EQ(l.inputs[0].inner, -1);
+  const Loop rows = loop_of({2, 3}, {3, 1}, {{-3, -1}}); // a whole array reversed: one row still
+  EXPECT_TRUE(rows.lengths.empty());
+  EXPECT_EQ(rows.inputs[0].inner, -1);
+}
+
+Form form_of(const Loop &l, DType out, std::vector<Operand> inputs, Machine machine = Machine::Cuda,
+             bool positions = true) {
+  return make_form(l, out, inputs, positions, machine);
+}
+
+TEST(Layout, VectorWidths) {
+  const Loop l = loop_of({64}, {1}, {{1}});
+  EXPECT_EQ(form_of(l, DType::F32, {{DType::F32, true}}).vector, 4);
+  EXPECT_EQ(form_of(l, DType::U8, {{DType::U8, true}}).vector, 16);
+  EXPECT_EQ(form_of(l, DType::F16, {{DType::I8, true}}).vector, 8);
+  EXPECT_EQ(form_of(l, DType::I8, {{DType::F64, true}}).vector, 4);
+  EXPECT_EQ(form_of(l, DType::F64, {{DType::F32, true}}).vector, 2);
+  EXPECT_EQ(form_of(l, DType::U8, {{DType::F64, true, true}}).vector, 16); // a 0-d operand is read once
+  EXPECT_EQ(form_of(l, DType::U8, {{DType::F64, true}}, Machine::Cpu).vector, 1);
+  EXPECT_EQ(form_of(loop_of({64}, {2}, {{1}}), DType::F32, {{DType::F32, true}}).vector, 1);
+  EXPECT_EQ(form_of(loop_of({64}, {1}, {{2}}), DType::U8, {{DType::F64, true}}).vector,
+            16); // not contiguous: does not count
+}
+
+TEST(Layout, AccessClasses) {
+  auto access = [](Dims out, Dims in, Operand operand) {
+    return form_of(loop_of({8, 8}, out, {in}), DType::F32, {operand}).args[0];
+  };
+  const Operand f32{DType::F32, true};
+  EXPECT_EQ(access({8, 1}, {8, 1}, f32), Access::Vector);
+  EXPECT_EQ(access({8, 1}, {12, 1}, f32), Access::Vector);
+  EXPECT_EQ(access({8, 1}, {9, 1}, f32), Access::Scalar); // rows start elsewhere modulo 4
+  EXPECT_EQ(access({8, 1}, {0, 1}, f32), Access::Vector);
+  EXPECT_EQ(access({8, 1}, {1, 0}, f32), Access::Broadcast);
+  EXPECT_EQ(access({8, 1}, {1, 8}, f32), Access::Strided);
+  EXPECT_EQ(access({8, 1}, {8, -1}, f32), Access::Strided);
+  EXPECT_EQ(access({8, 1}, {0, 0}, {DType::F32, true, true}), Access::Broadcast);
+  EXPECT_EQ(access({8, 1}, {8, 1}, {DType::F32, false}), Access::Absent);
+}
+
+TEST(Layout, Forms) {
+  const Loop one = loop_of({8}, {1}, {{1}});
+  EXPECT_EQ(form_of(one, DType::F32, {{DType::F32, true}}).rows, 0);
+  EXPECT_FALSE(form_of(one, DType::F32, {{DType::F32, true}}).narrow);
+  const Loop rows = loop_of({8, 8}, {8, 1}, {{9, 1}});
+  EXPECT_EQ(form_of(rows, DType::F32, {{DType::F32, true}}).rows, 1);
+  EXPECT_TRUE(form_of(rows, DType::F32, {{DType::F32, true}}).narrow);
+  EXPECT_FALSE(form_of(rows, DType::F32, {{DType::F32, true}}, Machine::Cpu).narrow);
+  const int64_t many = int64_t(1) << 31;
+  EXPECT_FALSE(form_of(loop_of({many, 8}, {8, 1}, {{9, 1}}), DType::F32, {{DType::F32, true}}).narrow);
+  EXPECT_FALSE(form_of(loop_of({8, 8}, {8, 1}, {{many, 1}}), DType::F32, {{DType::F32, true}}).narrow);
+  const Loop transposed = loop_of({2, 3}, {1, 2}, {{1, 2}});
+  EXPECT_FALSE(form_of(transposed, DType::F32, {{DType::F32, true}}).unit_pitch);
+  EXPECT_TRUE(form_of(transposed, DType::F32, {{DType::F32, true}}, Machine::Cuda, false).unit_pitch);
+}
+
+} // namespace
+} // namespace elsewise

@@ -50,6 +50,7 @@ struct Builtin {
   std::string_view doc;
   std::string_view elsewhere = {}; // what other languages call it, separated by blanks; only for "did you mean"
   Meaning meaning = Meaning::Opaque;
+  std::string_view torch_double = {}; // for doubles, where torch's own is not exact: calls a helper of compiler/emit/torch_helpers.h
 };
 
 // clang-format off
@@ -101,7 +102,7 @@ inline constexpr Builtin builtin_rows[] = {
     {.name = "sqrt", .signature = "sqrt(x)", .min_arguments = 1, .max_arguments = 1, .rule = Rule::Float,
      .cuda = {"sqrtf({0})", "sqrt({0})", ""}, .llvm = "llvm.sqrt", .torch = "torch.sqrt({0})",
      .real = reference::sqrt, .derivative = "0.5 / sqrt(a)",
-     .doc = "the square root, correctly rounded; NaN below zero", .elsewhere = "sqrtf root sqroot square_root"},
+     .doc = "the square root, correctly rounded; NaN below zero", .elsewhere = "sqrtf root sqroot square_root", .torch_double = "_root({0})"},
     {.name = "floor", .signature = "floor(x)", .min_arguments = 1, .max_arguments = 1, .rule = Rule::Rounding,
      .cuda = {"floorf({0})", "floor({0})", ""}, .llvm = "llvm.floor", .torch = "torch.floor({0})", .real = reference::floor, .derivative = "0",
      .doc = "the greatest whole number not above x, in x's own dtype", .elsewhere = "floorf"},

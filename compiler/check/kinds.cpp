@@ -454,7 +454,8 @@ private:
     }
     if (a.kind == Kind::Data || a.tensor) return cast_to(facts, DType::F32);
     Fact f = a;
-    f.kind = Kind::WeakFloat, f.dtype = DType::F32, f.category = Category::Scalar, f.constant = {};
+    f.kind = Kind::WeakFloat, f.dtype = DType::F32, f.category = Category::Scalar,
+    f.constant.reset(); // `= {}` would make it 0: __int128 is no scalar to the library
     f.joint = a.kind, f.nominal = a.dtype;
     return f;
   }

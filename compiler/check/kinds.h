@@ -12,11 +12,11 @@ struct Fact {
   DType dtype = DType::Index; // of the result: Data its nominal dtype, a weak float F32 until its use is known
   Stage stage = Stage::Host;
   Category category = Category::Scalar;
-  bool tensor = false;                   // a tensor has entered, or a cast that names a dtype
-  bool used = false;                     // some piece holds it
-  Kind joint = Kind::Unknown;            // the kind the operands are brought to
-  DType nominal = DType::Index;          // Data: what they are promoted to
-  std::optional<__int128> constant = {}; // an index made of literals alone
+  bool tensor = false;                             // a tensor has entered, or a cast that names a dtype
+  bool used = false;                               // some piece holds it
+  Kind joint = Kind::Unknown;                      // the kind the operands are brought to
+  DType nominal = DType::Index;                    // Data: what they are promoted to
+  std::optional<__int128> constant = std::nullopt; // an index made of literals alone
 };
 
 struct Kinds {

@@ -414,7 +414,8 @@ std::string Guards::key(ExprId e, Use use) {
   const bool exact = f.kind == Kind::Index || (f.kind == Kind::Data && is_integer(f.dtype));
   if (exact) return "(" + print(linear(e, use)) + ")";
   if (const auto known = keys_.find({e, use}); known != keys_.end()) return known->second;
-  const size_t name = structures_.try_emplace(structure(e, use), structures_.size()).first->second;
+  const std::string text = structure(e, use); // names its operands first
+  const size_t name = structures_.try_emplace(text, structures_.size()).first->second;
   return keys_[{e, use}] = "~" + std::to_string(name);
 }
 

@@ -193,6 +193,12 @@ Python TorchExpressions::as_tensor(const Python &c, DType d) {
   return {helper("_scalar") + "(" + c.text + ", " + dtype(d) + ", " + device_ + ")", Level::Atom, true, d};
 }
 
+/// A tensor of doubles that hold what the computing type holds.
+Python TorchExpressions::in_double(const Python &c, DType d) {
+  const bool exact = c.literal && double(float(c.real)) == c.real;
+  return exact ? as_tensor(c, DType::F64) : cast(as_tensor(c, d), DType::F64);
+}
+
 /// What an operand is converted to before an operation. Numbers without a tensor stay as they are: torch takes them in
 /// the tensor's dtype.
 Python TorchExpressions::to(Python c, DType d) {
@@ -222,7 +228,8 @@ Python TorchExpressions::stored(ExprId e, DType d) {
   if (c.tensor) return cast(c, d);
   const bool whole = c.dtype != DType::F64;
   // Python ints and bools of a spec fit the promoted dtype; what does not fit another one wraps, which is a conversion.
-  if (whole && (d == typed_.promoted || is_float(d))) return c;
+  const bool wide = c.dtype == DType::Index && may_leave_64_bits(e);
+  if (whole && !wide && (d == typed_.promoted || is_float(d))) return c;
   if (c.literal && is_float(d) && (std::fabs(c.real) < 6e4 || !std::isfinite(c.real))) return c;
   return as_tensor(c, d);
 }
@@ -260,6 +267,13 @@ Python TorchExpressions::binary(ExprId e, const ExprType &t) {
   const DType c = t.compute;
   Python a = to(value(ast_.child(e, 0), t.operands), c), b = to(value(ast_.child(e, 1), t.operands), c);
   const bool tensor = a.tensor || b.tensor;
+  for (uint32_t k = 0; k < 2 && tensor; ++k) { // torch takes no int beyond 64 bits
+    Python &o = k ? b : a;
+    const ExprId operand = ast_.child(e, k);
+    if (o.tensor || o.dtype != DType::Index || ast_[operand].kind == ExprKind::Name || !may_leave_64_bits(operand))
+      continue;
+    o = is_float(c) ? as_tensor(o, c) : Python{helper("_index") + "(" + o.text + ")", Level::Atom, false, DType::Index};
+  }
   if (!tensor && t.type.kind == Kind::Data) a = as_tensor(a, c); // data by what it means: two bools divided
   const DType result = a.tensor || b.tensor ? c : is_float(c) ? DType::F64 : c;
   if (c == DType::Bool) {
@@ -282,8 +296,10 @@ Python TorchExpressions::binary(ExprId e, const ExprType &t) {
     if (!b.tensor && !small) b = as_tensor(b, c);
     if (!a.tensor) a = as_tensor(a, c);
   }
-  if (op == Operator::Pow && is_float(c)) { // some exponents are worked otherwise if they are Python numbers
-    a = as_tensor(a, c), b = as_tensor(b, c);
+  if (op == Operator::Pow && is_float(c)) {       // worked in doubles: torch's own powers of f32 are some units off
+    const bool square = b.literal && b.real == 2; // which torch multiplies
+    const Python r = infix(in_double(a, c), op, square ? b : in_double(b, c), DType::F64);
+    return to(r, c);
   }
   if ((op == Operator::Shl || op == Operator::Shr) && !a.tensor) a = as_tensor(a, c);
   if (c == DType::U8 && !a.tensor && a.dtype == DType::Bool) a = as_tensor(a, c);
@@ -297,6 +313,8 @@ Python TorchExpressions::division(Operator op, Python a, Python b, DType c) {
       if (op == Operator::Div && nonzero) return infix(a, op, b, DType::F64);
       return on_host(op, a, b);
     }
+    if (op == Operator::Mod && c == DType::F32) // exact in doubles; torch's own f32 is not where the quotient is large
+      return to(infix(in_double(a, c), op, in_double(b, c), DType::F64), c);
     // By a Python number torch may multiply by its reciprocal, which is exact only for powers of two.
     if (!b.tensor && !(op == Operator::Div && nonzero && power_of_two(b.real))) b = as_tensor(b, c);
     if (!a.tensor) a = as_tensor(a, c);
@@ -349,8 +367,10 @@ Python TorchExpressions::comparison(ExprId e, const ExprType &t) {
   }
   for (int k = 0; k < 2; ++k) {
     if (c[k].tensor) {
-      // Whole numbers of different dtypes meet as int64; a Python int is compared exactly by torch itself.
-      const bool alone = !c[1 - k].tensor && is_integer(c[k].dtype) && t.compute == DType::Index;
+      // Whole numbers of different dtypes meet as int64; to torch 255 of uint8 equals -1.
+      const Python &other = c[1 - k];
+      const bool alone = !other.tensor && is_integer(c[k].dtype) && t.compute == DType::Index && other.literal &&
+                         other.real >= double(least(c[k].dtype)) && other.real <= double(greatest(c[k].dtype));
       if (!alone) c[k] = to(c[k], t.compute);
     } else if (c[k].dtype == DType::Index && may_leave_64_bits(operand[k])) {
       c[k] = {helper("_index") + "(" + c[k].text + ")", Level::Atom, false, DType::Index};
@@ -455,16 +475,17 @@ Python TorchExpressions::primitive(const Builtin &row, std::vector<Python> opera
     for (size_t k = 1; k < operands.size(); ++k) text += ", " + operands[k].text;
     return {text + ")", Level::Atom, false, DType::Index};
   }
-  const bool root = tensor && c == DType::F32 && row.rule == Rule::Float; // torch's own may be one off in f32
+  // A root of a float is right if its double is rounded, whatever torch's own does.
+  const bool in_double = tensor && c == DType::F32 && !row.torch_double.empty();
   for (const Python &o : operands) {
     if (!tensor) texts.push_back(helper("_real") + "(" + o.text + ")");
-    else
-      texts.push_back(o.tensor ? root ? at(o, Level::Atom) + ".double()" : o.text
-                               : as_tensor(o, root ? DType::F64 : c).text);
+    else texts.push_back(in_double || !o.tensor ? as_tensor(o, in_double ? DType::F64 : c).text : o.text);
   }
-  std::string text = filled(row.torch, texts);
+  const bool own = !row.torch_double.empty() && !in_double;
+  std::string text = filled(own ? row.torch_double : row.torch, texts);
+  if (own) text = helper(text.substr(0, text.find('('))) + text.substr(text.find('('));
   if (text.substr(0, 6) == "torch.") text = global("torch") + text.substr(5);
-  if (root) text += ".float()";
+  if (in_double) text += ".float()";
   if (!tensor) text += ".item()";
   return {text, Level::Atom, tensor, tensor ? c : row.rule == Rule::Predicate ? DType::Bool : DType::F64};
 }

@@ -70,6 +70,7 @@ private:
   Python primitive(const Builtin &, std::vector<Python>, DType);
   Python on_host(Operator, const Python &, const Python &);
   Python to(Python, DType);
+  Python in_double(const Python &, DType);
   Python compared(ExprId operand, const ExprType &);
   bool may_leave_64_bits(ExprId) const;
   std::string helper(const std::string &name);

@@ -68,10 +68,11 @@ inline constexpr std::array torch_helpers = {
     if not torch.is_tensor(a) and not torch.is_tensor(b):
         return a // b if b else 0
     a = a if torch.is_tensor(a) else torch.full((), a, dtype=b.dtype, device=b.device)
-    quotient = torch.where(b == -1, -a, a // torch.where(b == -1, 1, torch.where(b == 0, 1, b))) if torch.is_tensor(b) else None
-    if quotient is None:
+    if not torch.is_tensor(b):
         return torch.zeros_like(a) if b == 0 else -a if b == -1 else a // b
-    return torch.where(b == 0, 0, quotient)
+    minus = (b == -1) & (b < 0)  # 255 of uint8 equals -1 to torch
+    plain = (b != 0) & ~minus
+    return torch.where(plain, a // torch.where(plain, b, 1), torch.where(minus, -a, 0))
 )"},
     TorchHelper{"_mod", "", R"(def _mod(a, b):
     """Integers: the rest, with the divisor's sign; x % 0 is 0."""
@@ -80,7 +81,7 @@ inline constexpr std::array torch_helpers = {
     if not torch.is_tensor(b):
         return torch.zeros_like(a) if b in (0, -1) else a % b
     a = a if torch.is_tensor(a) else torch.full((), a, dtype=b.dtype, device=b.device)
-    plain = (b != 0) & (b != -1)
+    plain = (b != 0) & ((b != -1) | (b > 0))  # 255 of uint8 equals -1 to torch
     return torch.where(plain, a % torch.where(plain, b, 1), 0)
 )"},
     TorchHelper{"_shift_left", "", R"(def _shift_left(value, by):
@@ -96,6 +97,19 @@ inline constexpr std::array torch_helpers = {
     if b >= 0:
         return a**b
     return a ** (-b % 2) if a in (1, -1) else 0
+)"},
+    TorchHelper{"_root", "", R"(def _root(value):
+    """The nearest double to a square root; torch's own may be a unit off on the CPU."""
+    root = torch.sqrt(value)
+    scaled = root * 134217729.0  # root * root without rounding, by Dekker's splitting
+    high = scaled - (scaled - root)
+    low, square = root - high, root * root
+    rest = (value - square) - (((high * high - square) + 2 * high * low) + low * low)
+    above = torch.nextafter(root, torch.full_like(root, torch.inf))
+    below = torch.nextafter(root, torch.zeros_like(root))
+    normal = (value > 1e-280) & (value < torch.inf)
+    nearest = torch.where(rest > root * (above - root), above, torch.where(-rest > root * (root - below), below, root))
+    return torch.where(normal, nearest, root)
 )"},
     TorchHelper{"_least", "", R"(def _least(a, b):
     """Of two exact integers."""

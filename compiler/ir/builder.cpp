@@ -164,7 +164,8 @@ NodeId Builder::cast(NodeId a, DType type) {
   if (from.type == type) return a;
   if (from.op == Op::Cast && widens(kernel_[from.a].type, from.type)) {
     const DType inner = kernel_[from.a].type;
-    if (inner == type || !(is_half(inner) || is_half(type))) return cast(from.a, type);
+    const bool saturates = is_float(from.type) && is_integer(inner) && is_integer(type); // where an integer would wrap
+    if (inner == type || !(is_half(inner) || is_half(type) || saturates)) return cast(from.a, type);
   }
   // Halves meet integers and each other only through F32, the type they are worked in. F64 to half is one rounding.
   if (is_half(from.type) ? type != DType::F32 : is_half(type) && !is_float(from.type)) a = cast(a, DType::F32);

@@ -46,7 +46,9 @@ public:
       const bool both = (LogicOp(i.sub) == LogicOp::And) != negated;
       return both ? conjunction(i, negated) : disjunction(n, i, negated);
     }
-    if (i.op == Op::Compare && k[i.a].type == DType::Index)
+    // Where a tensor has entered, index arithmetic on the position may overflow, and a range would not.
+    const bool plain = i.op == Op::Compare && (i.c || k[i.a].op == Op::Pos || k[i.b].op == Op::Pos);
+    if (plain && k[i.a].type == DType::Index)
       if (auto s = linear_compare(i, negated)) return *s;
     return {{Box{}}, truth(n, negated)};
   }

@@ -63,9 +63,9 @@ std::string decimal(__int128 v) {
 /// One call.
 class Call {
 public:
-  Call(const Kernel &k, const std::vector<bool> &indexed, std::span<const HostValue> values,
-       std::span<const uint8_t> poisoned, int64_t count)
-      : k(k), indexed(indexed), values(values), poisoned(poisoned), count(count) {}
+  Call(const Kernel &k, const std::vector<bool> &indexed, const std::vector<bool> &bounded,
+       std::span<const HostValue> values, std::span<const uint8_t> poisoned, int64_t count)
+      : k(k), indexed(indexed), bounded(bounded), values(values), poisoned(poisoned), count(count) {}
 
   CallCheck run() {
     for (const Check &c : k.checks)
@@ -76,9 +76,10 @@ public:
       const Piece &piece = k.pieces[p];
       Runs boxes;
       for (const auto &box : piece.boxes)
-        if (!bounds(box, piece, boxes)) return found;
+        if (!bounds(box, p, boxes)) return found;
       const Runs mine = piece.boxes.empty() ? left : intersect(left, boxes);
       if (piece.guard == no_node) left = piece.boxes.empty() ? Runs{} : subtract(left, boxes);
+      if (piece.guard != no_node) tested.push_back({p, mine});
       if (mine.empty()) continue;
       for (const Check &c : k.checks)
         if (c.piece == p && !check(c)) return found;
@@ -93,12 +94,24 @@ private:
     return false;
   }
 
-  bool bounds(const std::vector<Range> &box, const Piece &piece, Runs &boxes) {
+  bool fail(const Intervals::Found &f, uint32_t p) {
+    const Span at = k.span(f.node);
+    return fail(f.fault, f.node, at == Span{} ? k.pieces[p].where : at);
+  }
+
+  Intervals &walker() {
+    if (!intervals) intervals = std::make_unique<Intervals>(k, values, poisoned);
+    return *intervals;
+  }
+
+  bool bounds(const std::vector<Range> &box, uint32_t p, Runs &boxes) {
     Run r{0, count};
     for (const Range &range : box)
       for (const NodeId n : {range.lo, range.hi}) {
         if (n == no_node) continue;
-        if (poisoned[n]) return fail(HostFault::What(poisoned[n]), n, piece.where);
+        if (poisoned[n]) return fail(HostFault::What(poisoned[n]), n, k.pieces[p].where);
+        if (bounded[p])
+          if (const auto f = walker().bound(n); f.fault != HostFault::None) return fail(f, p);
         const int64_t at = clamp_bound(values[n], count);
         if (n == range.lo) r.begin = std::max(r.begin, at);
         if (n == range.hi) r.end = std::min(r.end, at);
@@ -120,11 +133,20 @@ private:
 
   bool indexes(uint32_t p, const Runs &mine) {
     if (!indexed[p]) return true;
-    if (!intervals) intervals = std::make_unique<Intervals>(k, values, poisoned);
     int budget = 4096;
     for (const Run &run : mine)
       if (!halves(p, run, budget)) return false;
     return true;
+  }
+
+  /// An earlier piece with a residual guard has all of the run.
+  bool taken(uint32_t p, const Run &r) {
+    for (const auto &[earlier, runs] : tested)
+      for (const Run &run : runs)
+        if (earlier < p && run.begin <= r.begin && r.end <= run.end &&
+            walker().guard_holds(earlier, r.begin, r.end - 1))
+          return true;
+    return false;
   }
 
   // Intervals may hold too much. What they complain about is looked at in halves until a single position is left, which
@@ -134,14 +156,14 @@ private:
     while (!todo.empty()) {
       const Run r = todo.back();
       todo.pop_back();
-      const Intervals::Found f = intervals->piece(p, r.begin, r.end - 1);
+      const Intervals::Found f = walker().piece(p, r.begin, r.end - 1);
       if (f.fault == HostFault::None) {
         found.wide |= f.wide;
         continue;
       }
+      if (taken(p, r)) continue;
       if (r.end - r.begin == 1 || --budget <= 0) {
-        const Span at = k.span(f.node);
-        return fail(f.fault, f.node, at == Span{} ? k.pieces[p].where : at);
+        return fail(f, p);
       }
       const int64_t middle = r.begin + (r.end - r.begin) / 2;
       todo.push_back({r.begin, middle});
@@ -151,34 +173,40 @@ private:
   }
 
   const Kernel &k;
-  const std::vector<bool> &indexed;
+  const std::vector<bool> &indexed, &bounded;
   std::span<const HostValue> values;
   std::span<const uint8_t> poisoned;
   const int64_t count;
+  std::vector<std::pair<uint32_t, Runs>> tested; // pieces with a residual guard, and where it decides
   std::unique_ptr<Intervals> intervals;
   CallCheck found;
 };
 
 } // namespace
 
-CallChecks::CallChecks(const Kernel &k) : kernel_(k), indexes_(k.pieces.size()) {
+CallChecks::CallChecks(const Kernel &k) : kernel_(k), indexes_(k.pieces.size()), bounds_(k.pieces.size()) {
+  std::vector<bool> chooses(k.insts.size()); // a condition or a cast stands at or below the node
   std::vector<bool> holds(k.insts.size()); // index arithmetic, or a uniform index, stands at or below the node
   for (NodeId n = 0; n < k.insts.size(); ++n) {
     const Inst &i = k[n];
     holds[n] = i.type == DType::Index && i.op != Op::Const && i.op != Op::Len && i.op != Op::Pos;
-    for (const NodeId o : operands(k, n)) holds[n] = holds[n] || holds[o];
+    chooses[n] = i.op == Op::Where || i.op == Op::Cast;
+    for (const NodeId o : operands(k, n)) holds[n] = holds[n] || holds[o], chooses[n] = chooses[n] || chooses[o];
     needed_ = needed_ || (i.stage == Stage::Host && i.type == DType::Index && i.op == Op::Binary); // it may be poisoned
   }
   for (size_t p = 0; p < k.pieces.size(); ++p) {
     if (k.pieces[p].guard != no_node) indexes_[p] = holds[k.pieces[p].guard];
     for (const NodeId v : k.pieces[p].values) indexes_[p] = indexes_[p] || holds[v];
-    needed_ = needed_ || indexes_[p];
+    for (const auto &box : k.pieces[p].boxes)
+      for (const Range &r : box)
+        for (const NodeId b : {r.lo, r.hi}) bounds_[p] = bounds_[p] || (b != no_node && chooses[b] && holds[b]);
+    needed_ = needed_ || indexes_[p] || bounds_[p];
   }
   needed_ = needed_ || !k.checks.empty();
 }
 
 CallCheck CallChecks::run(std::span<const HostValue> values, std::span<const uint8_t> poisoned, int64_t count) const {
-  return Call(kernel_, indexes_, values, poisoned, count).run();
+  return Call(kernel_, indexes_, bounds_, values, poisoned, count).run();
 }
 
 } // namespace elsewise

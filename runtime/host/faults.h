@@ -25,6 +25,7 @@ public:
 private:
   const Kernel &kernel_;
   std::vector<bool> indexes_; // by piece: its guard or value has index arithmetic, or reads a uniform index
+  std::vector<bool> bounds_;  // by piece: a bound has a condition or a cast in it
   bool needed_ = false;
 };
 

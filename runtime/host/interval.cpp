@@ -25,6 +25,33 @@ Intervals::Found Intervals::piece(uint32_t piece, int64_t first, int64_t last) {
   return found_;
 }
 
+bool Intervals::guard_holds(uint32_t piece, int64_t first, int64_t last) {
+  ++round_, first_ = first, last_ = last, found_ = {};
+  return evaluate(k_.pieces[piece].guard, false).lo == 1 && found_.fault == HostFault::None;
+}
+
+Intervals::Found Intervals::bound(NodeId n) {
+  ++round_, found_ = {};
+  visit_bound(n);
+  return found_;
+}
+
+void Intervals::visit_bound(NodeId n) { // as the ranges pass makes them: least and greatest of ends, emptied by conditions
+  const Inst &i = k_[n];
+  if (i.op == Op::Call) {
+    for (const NodeId o : operands(k_, n)) visit_bound(o);
+  } else if (i.op == Op::Where) {
+    evaluate(i.a, false);
+    if (!poisoned_[i.a]) visit_bound(values_[i.a].integer ? i.b : i.c);
+  } else if (i.op == Op::Binary && (k_[i.a].op == Op::Const || k_[i.b].op == Op::Const)) {
+    visit_bound(i.a), visit_bound(i.b);
+  } else if (i.op == Op::Cast && k_[i.a].op == Op::Cast && k_[i.a].type != DType::F64) {
+    evaluate(i.a, false); // a cast that names a dtype: its operand is a value
+  } else {
+    evaluate(n, true);
+  }
+}
+
 IndexRange Intervals::range(NodeId n, int64_t first, int64_t last) {
   ++round_, first_ = first, last_ = last, found_ = {};
   const Value v = evaluate(n, true);

@@ -37,6 +37,10 @@ public:
   };
   /// The residual guard, and unless it is false on all of them, the values.
   Found piece(uint32_t piece, int64_t first, int64_t last);
+  /// True if the residual guard of the piece holds on all of [first, last] whatever the tensors.
+  bool guard_holds(uint32_t piece, int64_t first, int64_t last);
+  /// A range's end, which stands for comparisons that no tensor entered: only the conditions in it are values.
+  Found bound(NodeId);
   /// The values of one Index node.
   IndexRange range(NodeId, int64_t first, int64_t last);
 
@@ -44,6 +48,7 @@ private:
   Value evaluate(NodeId, bool exact);
   Value work(NodeId, bool exact);
   Value host(NodeId, bool exact);
+  void visit_bound(NodeId);
   bool at_point(NodeId, std::span<const Value>, Value &out) const;
   void trouble(HostFault::What, NodeId);
   void checked(NodeId, Value &, bool exact);

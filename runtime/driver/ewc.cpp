@@ -170,7 +170,7 @@ extern "C" int ew_main(int argc, char **argv) noexcept {
   // LLVM's own options (print-after is one) mean nothing here: they go, so that ours are the only ones, in --help too.
   llvm::SmallVector<cl::Option *, 0> foreign;
   for (auto &entry : cl::getRegisteredOptions())
-    if (!entry.second->isInAllSubCommands()) foreign.push_back(entry.second); // --help and --version stay
+    if (!entry.second->Subs.contains(&cl::SubCommand::getAll())) foreign.push_back(entry.second); // --help and --version stay
   for (cl::Option *option : foreign) option->removeArgument();
   const elsewise::Options options;
   cl::SetVersionPrinter([](llvm::raw_ostream &out) { out << "ewc " << elsewise::api::version() << "\n"; });

@@ -115,6 +115,7 @@ constexpr const char *reserved[] = {
 void Emitter::choose_names() {
   for (const char *word : reserved) names_.taken.insert(word);
   for (const std::string &word : helper_words()) names_.taken.insert(word);
+  for (int d = 0; d < dtype_count; ++d) names_.taken.insert(vector_type(DType(d)));
   const size_t pieces = k_.pieces.size();
   for (size_t p = 1; p <= pieces; ++p)
     for (const char *word : {"piece", "guard", "all"}) names_.taken.insert(word + num(p));

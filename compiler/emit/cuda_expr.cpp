@@ -393,12 +393,9 @@ private:
       const char *name = to == DType::F16 ? "to_f16" : "to_bf16";
       helpers_.use(name, DType::F32);
       std::string s = t.s;
-      // Types that a float does not hold exactly are rounded to odd first.
+      // A double is rounded once; integers come through float, as everywhere.
       if (seen == DType::F64) helpers_.use("to_odd", DType::F64), s = "to_odd(" + s + ")";
-      else if (seen == DType::I32 || seen == DType::I64 || seen == DType::Index) {
-        helpers_.use("to_odd", DType::I64);
-        s = seen == DType::I64 && t.exact ? "to_odd(" + s + ")" : "to_odd((i64)" + under_cast(t) + ")";
-      }
+      else if (!is_float(seen)) s = "(float)" + under_cast(t);
       return {std::string(name) + "(" + s + ")", Atom, true};
     }
     if (is_float(seen) && !is_float(to)) {

@@ -182,11 +182,7 @@ R"(__device__ bf16 to_bf16(float x) { // to nearest, ties to even
 R"(__device__ float to_odd(double x) {
   const float toward_zero = __double2float_rz(x);
   return toward_zero == x ? toward_zero : __int_as_float(__float_as_int(toward_zero) | 1);
-})",
-R"(__device__ float to_odd(i64 x) {
-  const float toward_zero = __ll2float_rz(x);
-  return (i64)toward_zero == x ? toward_zero : __int_as_float(__float_as_int(toward_zero) | 1);
-})", "", ""},
+})", "", "", ""},
     {"local", "", "", "", ""},     // printed by the kernel, whose tile it knows
     {"live_block", "", "", "", ""},
     {"ceil_div", "", "__device__ {T} ceil_div({T} a, {T} b) { return a > 0 ? (a - 1) / b + 1 : 0; }", "", ""},
@@ -273,9 +269,10 @@ static void calls_of(std::string_view text, std::set<std::string, std::less<>> &
 const std::set<std::string, std::less<>> &helper_words() {
   static const std::set<std::string, std::less<>> words = [] {
     std::set<std::string, std::less<>> out;
-    for (const Helper &h : helper_rows)
-      for (std::string_view text : {h.name, h.floats, h.signed_integers, h.unsigned_integers, h.host})
-        calls_of(text, out);
+    for (const Helper &h : helper_rows) {
+      out.emplace(h.name);
+      for (std::string_view text : {h.floats, h.signed_integers, h.unsigned_integers, h.host}) calls_of(text, out);
+    }
     for (const Prelude &p : preludes) out.insert(std::string(p.word));
     for (const Builtin &row : builtins()) {
       for (std::string_view text : row.cuda) calls_of(text, out);

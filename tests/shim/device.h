@@ -25,11 +25,6 @@ inline float __double2float_rz(double x) {
   if (std::isinf(f) && !std::isinf(x)) return std::copysign(3.40282347e38f, f);
   return std::fabs(double(f)) > std::fabs(x) ? std::nextafter(f, 0.0f) : f;
 }
-inline float __ll2float_rz(long long x) {
-  const float f = float(x);
-  const __int128 whole = (__int128)f;
-  return (whole < 0 ? -whole : whole) > (x < 0 ? -(__int128)x : (__int128)x) ? std::nextafter(f, 0.0f) : f;
-}
 
 // A kernel's parameters from pointers to its slots, as cuLaunchKernel takes them.
 template <class... T, std::size_t... I>

@@ -60,7 +60,10 @@ std::unique_ptr<ShimBatch> ShimBatch::build(const std::vector<std::string> &cuda
   if (std::system(command.c_str()) != 0) {
     std::stringstream text;
     text << std::ifstream(log).rdbuf();
-    error = text.str() + "\nin " + source.string(); // which stays, to be looked at
+    error = text.str() + "\nin " + source.string();
+    std::error_code ignored;
+    if (!std::getenv("ELSEWISE_KEEP_SHIM")) fs::remove_all(folder, ignored);
+    else error += ", which is kept";
     return nullptr;
   }
   std::unique_ptr<ShimBatch> batch(new ShimBatch);

@@ -174,7 +174,10 @@ static PyObject *call(PyObject *self, PyObject *const *values, size_t flagged, P
     } else {
       return !writable && read_scalar(object, arg);
     }
-    if (arg.device.kind == api::DeviceKind::Cpu) return host = true;
+    if (arg.device.kind == api::DeviceKind::Cpu) {
+      host |= arg.rank || writable || owner != Owner::Torch; // a CPU tensor without dimensions may go with CUDA data
+      return true;
+    }
     if (cuda && arg.device.ordinal != ordinal) return false;
     ordinal = arg.device.ordinal;
     return cuda = true;

@@ -123,7 +123,7 @@ def _call(kernel: _elsewise.Kernel, values: dict[str, Any], options: dict[str, A
         target = Operand(_interface.view("out", out, True, use), _library(out), out)
     operands = {name: operands[name] for name in values}
 
-    operands = _on_one_device(operands, target, ordinal, torch)
+    _refuse_other_devices(operands, target, ordinal)
     views = [(name, o.value) for name, o in operands.items() if isinstance(o.value, _elsewise.View)]
     if target is not None:
         views.append(("out", target.view))
@@ -236,39 +236,27 @@ def _current_stream(ordinal: int, values: dict[str, Any], out: Any, torch: Any) 
     return 0
 
 
-def _on_one_device(
-    operands: dict[str, Operand], target: Operand | None, ordinal: int | None, torch: Any
-) -> dict[str, Operand]:
-    """Refuses data on several devices; only a CPU tensor without dimensions may go with CUDA data, and is sent
-    there."""
+def _refuse_other_devices(operands: dict[str, Operand], target: Operand | None, ordinal: int | None) -> None:
+    """Refuses data on several devices; only a CPU tensor of torch without dimensions may go with CUDA data."""
     given = {**operands, **({} if target is None else {"out": target})}
     places = {name: o.value.device for name, o in given.items() if isinstance(o.value, _elsewise.View)}
+    main = max(places.values(), default=-1)
+    for name, operand in operands.items():
+        if main >= 0 and places.get(name) == -1 and operand.library == "torch" and operand.view.shape == ():
+            del places[name]
     if ordinal is not None:
         wrong = [name for name, place in places.items() if place != ordinal]
         if wrong:
             raise ValueError(
                 f"`device=` asks for {_place(ordinal)}, but {_list(wrong)} {_are(wrong)} on {_place(places[wrong[0]])}"
             )
-    if len(set(places.values())) <= 1:
-        return operands
-    main = max(places.values())
-    moved = dict(operands)
     for name, place in places.items():
-        o = given[name]
-        if place == main:
-            continue
-        if place < 0 and name != "out" and o.library == "torch" and o.view.shape == ():
-            there = o.keep.to(_torch.device(torch, main), non_blocking=True)
-            moved[name] = Operand(_torch.view(torch, name, there, False), "torch", there)
-            continue
-        what = (
-            f"`{name}` is a NumPy array and so on the CPU"
-            if o.library == "numpy"
-            else f"`{name}` is on {_place(place)}"
-        )
-        other = next(n for n, p in places.items() if p == main)
-        raise ValueError(f"{what}, but `{other}` is on {_place(main)}: bring them to one device")
-    return moved
+        if place != main:
+            numpy = " (a NumPy array)" if given[name].library == "numpy" else ""
+            other = next(n for n, p in places.items() if p == main)
+            raise ValueError(
+                f"`{name}`{numpy} is on {_place(place)}, but `{other}` is on {_place(main)}: bring them to one device"
+            )
 
 
 def _are(names: Sequence[str]) -> str:

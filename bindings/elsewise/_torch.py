@@ -139,6 +139,8 @@ def allocate(torch: Any, plan: _elsewise.Plan) -> Tensor:
 
 def stream(torch: Any, ordinal: int) -> int:
     """torch's current stream for a device."""
+    if not torch.cuda.is_initialized():  # by torch: then nobody has chosen a stream
+        return 0
     return int(torch.cuda.current_stream(ordinal).cuda_stream)
 
 

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first rule beside its peers, all in one run on one machine: time of the work, time of the caller, time to a first
+result.
+
+    python benchmarks/first_floor.py [--cpu] [--quick]
+
+On a GPU: device time by CUDA events, with what torch's own copy takes as the limit; host time of `k(x, out=y)` beside
+`torch.mul(x, .5, out=y)`; source to first result in new processes. Without one, or with --cpu, wall time on the CPU. A
+peer that is not installed is left out and named.
+The table is printed and kept in benchmarks/results/ with date, device and versions. Quote ratios of one run, never
+times of two.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import elsewise as ew
+import torch
+
+RULE = "i<n/4: x*0.5; i>=n-n/4: x*2; else x"
+RESULTS = Path(__file__).parent / "results"
+Work = Callable[[], Any]
+
+RAW = r"""
+extern "C" __global__ void seed(float* out, const float* x, long long n) {
+  long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = i < n / 4 ? x[i] * 0.5f : i >= n - n / 4 ? x[i] * 2.0f : x[i];
+}
+"""
+
+
+def eager(x: torch.Tensor) -> torch.Tensor:
+    n = x.numel()
+    i = torch.arange(n, device=x.device)
+    return torch.where(i < n // 4, x * 0.5, torch.where(i >= n - n // 4, x * 2, x))
+
+
+def slices(y: torch.Tensor) -> torch.Tensor:
+    n = y.numel()
+    y[: n // 4] *= 0.5
+    y[n - n // 4 :] *= 2
+    return y
+
+
+def clone_and_slices(x: torch.Tensor) -> torch.Tensor:
+    return slices(x.clone())
+
+
+def device_time(work: Work, repeats: int, flush: torch.Tensor | None) -> float:
+    """Median seconds of device work, each call between two events; `flush` is written before each, so that no cache
+    helps."""
+    for _ in range(5):
+        work()
+    samples = []
+    for _ in range(repeats):
+        if flush is not None:
+            flush.zero_()
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        work()
+        end.record()
+        end.synchronize()
+        samples.append(begin.elapsed_time(end) * 1e-3)
+    return statistics.median(samples)
+
+
+def wall_time(work: Work, repeats: int) -> float:
+    for _ in range(3):
+        work()
+    samples = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        samples.append(time.perf_counter() - start)
+    return statistics.median(samples)
+
+
+def host_time(work: Work, calls: int = 400, rounds: int = 25) -> float:
+    """Median over rounds of the seconds that the caller spends in one call; the device keeps up, since the queue is
+    emptied between rounds."""
+    cuda = torch.cuda.is_available()
+    for _ in range(50):
+        work()
+    samples = []
+    for _ in range(rounds):
+        if cuda:
+            torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(calls):
+            work()
+        samples.append((time.perf_counter() - start) / calls)
+    return statistics.median(samples)
+
+
+def peers_of(k: ew.Kernel, x: torch.Tensor, y: torch.Tensor, left_out: list[str]) -> dict[str, Work]:
+    """Every way to do the same work; what cannot run here is named in `left_out`."""
+    n = x.numel()
+    work: dict[str, Work] = {
+        "y.copy_(x): the limit": lambda: y.copy_(x),
+        "elsewise k(x, out=y)": lambda: k(x, out=y),
+        "elsewise k(x)": lambda: k(x),
+        "torch.mul(x, .5, out=y): one plain op": lambda: torch.mul(x, 0.5, out=y),
+        "torch eager, where + arange": lambda: eager(x),
+        "torch clone, then slices": lambda: clone_and_slices(x),
+    }
+    try:
+        torch._dynamo.reset()
+        compiled = torch.compile(eager, dynamic=False)
+        compiled(x)
+        work["torch.compile, static shape"] = lambda: compiled(x)
+    except Exception as error:  # no compiler on this machine, for one
+        left_out.append(f"torch.compile ({type(error).__name__})")
+    if x.is_cuda:
+        try:
+            import cupy
+        except ImportError:
+            left_out.append("CuPy (not installed)")
+        else:
+            raw = cupy.RawKernel(RAW, "seed")
+            stream = cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream)
+            blocks, args = ((n + 255) // 256,), (y.data_ptr(), x.data_ptr(), cupy.int64(n))
+
+            def run_raw() -> None:
+                with stream:
+                    raw(blocks, (256,), args)
+
+            work["CuPy RawKernel, one float a thread"] = run_raw
+    return work
+
+
+def in_place_of(k: ew.Kernel, y: torch.Tensor) -> dict[str, Work]:
+    return {"torch, two slice ops": lambda: slices(y), "elsewise k(y, out=y)": lambda: k(y, out=y)}
+
+
+def verify(k: ew.Kernel, x: torch.Tensor, work: dict[str, Work], y: torch.Tensor) -> None:
+    """A benchmark of wrong results is none."""
+    expected = eager(x)
+    for name, function in work.items():
+        if "copy_" in name or "mul" in name:
+            continue
+        y.zero_()
+        result = function()
+        result = y if result is None else result
+        if not torch.equal(result, expected):
+            sys.exit(f"{name}: wrong result at n = {x.numel()}")
+
+
+FIRST = {
+    "elsewise": f"""
+import torch, time, elsewise as ew
+x = torch.ones(4096, device={{device!r}}); y = torch.empty_like(x); x.add_(1); {{sync}}
+t = time.perf_counter()
+ew.kernel({RULE!r})(x, out=y); {{sync}}
+print(time.perf_counter() - t)
+""",
+    "torch.compile": """
+import torch, time
+x = torch.ones(4096, device={device!r}); x.add_(1); {sync}
+def eager(x):
+    n = x.numel(); i = torch.arange(n, device=x.device)
+    return torch.where(i < n // 4, x * 0.5, torch.where(i >= n - n // 4, x * 2, x))
+t = time.perf_counter()
+torch.compile(eager)(x); {sync}
+print(time.perf_counter() - t)
+""",
+    "CuPy RawKernel": f"""
+import torch, time, cupy
+x = torch.ones(4096, device={{device!r}}); y = torch.empty_like(x); x.add_(1); {{sync}}
+t = time.perf_counter()
+cupy.RawKernel({RAW!r}, 'seed')((16,), (256,), (y.data_ptr(), x.data_ptr(), cupy.int64(4096))); {{sync}}
+print(time.perf_counter() - t)
+""",
+}
+
+
+def first_results(device: str, runs: int) -> dict[str, float | None]:
+    """Seconds from source to result in a new process with torch imported and its context made, caches of its own and
+    empty."""
+    import os
+    import tempfile
+
+    sync = "torch.cuda.synchronize()" if device == "cuda" else "None"
+    found: dict[str, float | None] = {}
+    for name, code in FIRST.items():
+        samples = []
+        for _ in range(runs):
+            with tempfile.TemporaryDirectory() as cache:
+                env = {
+                    **os.environ,
+                    "ELSEWISE_CACHE_DIR": cache,
+                    "CUPY_CACHE_DIR": cache,
+                    "TORCHINDUCTOR_CACHE_DIR": cache,
+                    "TRITON_CACHE_DIR": cache,
+                }
+                text = code.replace("{device!r}", repr(device)).replace("{sync}", sync)
+                done = subprocess.run(
+                    [sys.executable, "-c", text], capture_output=True, text=True, env=env, check=False
+                )
+            if done.returncode:
+                break
+            samples.append(float(done.stdout.split()[-1]))
+        found[name] = statistics.median(samples) if samples else None
+    return found
+
+
+def machine(cuda: bool) -> list[str]:
+    lines = [f"date      {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC"]
+    if cuda:
+        p = torch.cuda.get_device_properties(0)
+        lines.append(f"device    {p.name}, {p.multi_processor_count} multiprocessors, {p.total_memory / 2**30:.0f} GiB")
+    with open("/proc/cpuinfo") as cpuinfo:
+        model = next((line.split(":", 1)[1].strip() for line in cpuinfo if line.startswith("model name")), "?")
+    lines.append(f"processor {model}, {torch.get_num_threads()} threads")
+    versions = [f"elsewise {ew.__version__}", f"torch {torch.__version__}", f"python {platform.python_version()}"]
+    if cuda:
+        versions.insert(2, f"CUDA {torch.version.cuda}")
+        try:
+            import cupy
+
+            versions.append(f"cupy {cupy.__version__}")
+        except ImportError:
+            pass
+    lines.append("versions  " + ", ".join(versions))
+    return lines
+
+
+def table(title: str, rows: dict[str, float], base: str) -> list[str]:
+    lines = ["", title, f"{'':<40}{'us':>11}{'of ' + base.split(':')[0]:>26}"]
+    return lines + [f"{name:<40}{t * 1e6:>11.2f}{rows[base] / t:>26.2f}" for name, t in rows.items()]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cpu", action="store_true", help="measure the CPU though there is a GPU")
+    parser.add_argument("--quick", action="store_true", help="fewer sizes and repeats")
+    options = parser.parse_args()
+    cuda = torch.cuda.is_available() and not options.cpu
+    device = "cuda" if cuda else "cpu"
+    k = ew.kernel(RULE)
+    left_out: list[str] = []
+    lines = [f"rule      {RULE}   (float32)", *machine(cuda)]
+    sizes = ([1 << 28, 1 << 24, 1_000_000] if cuda else [1 << 26, 1 << 22, 1 << 18])[: 2 if options.quick else None]
+    for n in sizes:
+        x, y = torch.randn(n, device=device), torch.empty(n, device=device)
+        work = peers_of(k, x, y, left_out)
+        verify(k, x, work, y)
+        repeats = max(15, min(200, (1 << 31) // n)) if cuda else max(15, min(200, (1 << 28) // n))
+        repeats = repeats // 3 if options.quick else repeats
+        flush = torch.empty(256 << 20, dtype=torch.uint8, device=device) if cuda and n <= 1 << 24 else None
+
+        def timed(function: Work, repeats: int = repeats, flush: torch.Tensor | None = flush) -> float:
+            return device_time(function, repeats, flush) if cuda else wall_time(function, repeats)
+
+        kind = "device time" if cuda else "time"
+        lines += table(f"{kind}, n = {n:,}", {name: timed(f) for name, f in work.items()}, "y.copy_(x): the limit")
+        zeros = torch.zeros(n, device=device)  # stays zero, however often it is scaled
+        rows = {name: timed(f) for name, f in in_place_of(k, zeros).items()}
+        lines += table(f"in place, {kind}, n = {n:,}", rows, "torch, two slice ops")
+        del x, y, zeros, work
+    x, y = torch.randn(4096, device=device), torch.empty(4096, device=device)
+    work = peers_of(k, x, y, [])
+    calls = {name: host_time(f) for name, f in work.items() if "compile" not in name}
+    lines += table("host time of a call, n = 4,096", calls, "torch.mul(x, .5, out=y): one plain op")
+    lines += ["", "source to first result, new process, empty caches"]
+    for name, seconds in first_results(device, 1 if options.quick else 3).items():
+        lines.append(f"{name:<40}" + ("          not run" if seconds is None else f"{seconds * 1e3:>11.1f} ms"))
+    if left_out:
+        lines += ["", "left out: " + ", ".join(dict.fromkeys(left_out))]
+    text = "\n".join(lines) + "\n"
+    print(text, end="")
+    RESULTS.mkdir(exist_ok=True)
+    name = torch.cuda.get_device_name().replace(" ", "-") if cuda else "cpu"
+    path = RESULTS / f"first_floor-{name}-{datetime.date.today():%Y-%m-%d}.txt"
+    path.write_text(text)
+    print(f"\nkept in {path}")
+
+
+if __name__ == "__main__":
+    main()

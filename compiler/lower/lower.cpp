@@ -144,7 +144,8 @@ private:
     }
     const NodeId left = operand(e, 0, t), right = operand(e, 1, t);
     const bool divides = x.op == Operator::Div || x.op == Operator::FloorDiv || x.op == Operator::Mod;
-    if (divides && t.compute == DType::Index && host(right) && !constant(right))
+    const bool nonzero = constant(right) && k.constants[k[right].a].integer != 0;
+    if (divides && t.compute == DType::Index && host(right) && !nonzero)
       check(Check::NonZero, right, 1, DType::Index, x.where);
     b.at(x.where);
     return operate(b, x.op, t.compute, left, right);

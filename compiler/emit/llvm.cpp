@@ -343,10 +343,12 @@ private:
     }
     const std::string name = b.GetInsertBlock()->getName().str();
     BasicBlock *before = b.GetInsertBlock(), *loop = block(name + ".loop");
+    start_segment();
+    Value *length = b.CreateNSWSub(stop, c, "length");
     b.CreateBr(loop);
     b.SetInsertPoint(loop);
-    t = b.CreatePHI(b.getInt64Ty(), 2, "t");
-    t->addIncoming(c, before);
+    t = b.CreatePHI(b.getInt64Ty(), 2, "t"); // counts from the segment's start
+    t->addIncoming(b.getInt64(0), before);
     values.clear(), raw.clear();
     std::vector<Value *> result(k.outputs.size());
     for (size_t i = choices.size(); i-- > 0;) {
@@ -360,13 +362,28 @@ private:
       }
     }
     for (size_t o = 0; o < k.outputs.size(); ++o)
-      annotate(b.CreateAlignedStore(result[o], element(out[o], k.outputs[o], k.form.out, required_inner_out()),
+      annotate(b.CreateAlignedStore(result[o], element(out_here[o], k.outputs[o], out_inner()),
                                     Align(bytes(k.outputs[o]))),
                true);
     Value *after = b.CreateAdd(t, b.getInt64(1), "t.next", true, true);
     t->addIncoming(after, b.GetInsertBlock());
-    auto *back = b.CreateCondBr(b.CreateICmpEQ(after, stop), next, loop);
+    auto *back = b.CreateCondBr(b.CreateICmpEQ(after, length), next, loop);
     back->setMetadata(LLVMContext::MD_loop, loop_metadata());
+  }
+
+  // Addresses and position at c, so that the loop itself adds nothing but its counter.
+  void start_segment() {
+    auto at_c = [&](Value *base, DType d, Value *inner) {
+      return b.CreateGEP(arithmetic.memory_type(d), base, inner ? b.CreateMul(c, inner) : c);
+    };
+    out_here.clear(), in_here.clear();
+    for (size_t o = 0; o < k.outputs.size(); ++o) out_here.push_back(at_c(out[o], k.outputs[o], out_inner()));
+    for (uint32_t a = 0; a < k.arguments.size(); ++a) {
+      const bool moves = in[a] && access(a) != Access::Broadcast;
+      in_here.push_back(moves ? at_c(in[a], k.arguments[a].type.dtype, in_inner(a)) : nullptr);
+    }
+    first = k.form.unit_pitch ? static_cast<Value *>(c) : b.CreateMul(c, required(SlotKind::InnerPitch));
+    if (rowbase) first = b.CreateAdd(rowbase, first);
   }
 
   MDNode *loop_metadata() {
@@ -376,20 +393,18 @@ private:
     return id;
   }
 
-  Value *required_inner_out() { return k.form.out == Access::Strided ? required(SlotKind::OutInner) : nullptr; }
+  // Inner strides; null is 1.
+  Value *out_inner() { return k.form.out == Access::Strided ? required(SlotKind::OutInner) : nullptr; }
+  Value *in_inner(uint32_t a) { return access(a) == Access::Strided ? required(SlotKind::InInner, a) : nullptr; }
 
-  Value *element(Value *base, DType d, Access access, Value *inner) {
-    Value *index = access == Access::Strided ? b.CreateMul(t, inner) : t;
-    return b.CreateInBoundsGEP(arithmetic.memory_type(d), base, index);
+  Value *element(Value *here, DType d, Value *inner) {
+    return b.CreateInBoundsGEP(arithmetic.memory_type(d), here, inner ? b.CreateMul(t, inner) : t);
   }
 
   // The bits of argument `a` at this element.
   Value *load(uint32_t a) {
     const DType d = k.arguments[a].type.dtype;
-    Value *pointer;
-    if (is_out(a)) pointer = element(out[0], d, k.form.out, required_inner_out());
-    else
-      pointer = element(in[a], d, access(a), access(a) == Access::Strided ? required(SlotKind::InInner, a) : nullptr);
+    Value *pointer = is_out(a) ? element(out_here[0], d, out_inner()) : element(in_here[a], d, in_inner(a));
     LoadInst *bits = b.CreateAlignedLoad(arithmetic.memory_type(d), pointer, Align(bytes(d)), k.arguments[a].name);
     annotate(bits, is_out(a));
     return bits;
@@ -417,10 +432,8 @@ private:
   Value *stored(NodeId n, DType d) { return k[n].op == Op::Load ? raw_load(n) : arithmetic.to_memory(d, value(n)); }
 
   Value *position() {
-    Value *p = t;
-    if (!k.form.unit_pitch) p = b.CreateMul(p, required(SlotKind::InnerPitch));
-    if (rowbase) p = b.CreateAdd(rowbase, p);
-    return b.CreateSExt(p, arithmetic.type(DType::Index));
+    Value *step = k.form.unit_pitch ? static_cast<Value *>(t) : b.CreateMul(t, required(SlotKind::InnerPitch));
+    return b.CreateSExt(b.CreateAdd(first, step), arithmetic.type(DType::Index));
   }
 
   Value *value(NodeId n) {
@@ -508,7 +521,9 @@ private:
   PHINode *c = nullptr;               // where the segment starts
   Value *stop = nullptr;
 
-  // the element
+  // the element: t steps beyond where its segment starts
+  std::vector<Value *> out_here, in_here;
+  Value *first = nullptr;
   PHINode *t = nullptr;
   DenseMap<NodeId, Value *> values, raw;
 };

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The typed IR. Nodes are position-free recipes, hash-consed, operands before users; roots are pieces. It holds no CUDA, LLVM or torch spelling.
+// The typed IR. Nodes are position-free recipes, hash-consed, operands before users; roots are pieces. It holds no
+// CUDA, LLVM or torch spelling.
 //
 // Semantics of every operation, the same on each backend and in the host's evaluator:
-//   Index           exact integers. The host works in 128 bits and refuses what leaves them; a device works in 64 bits (128 where Form::wide).
-//   iN uN           wrap. x//0 and x%0 are 0; MIN//-1 wraps; // and % have Python's signs; a shift by the width or more, or by less than 0, gives 0 (for an
-//                   arithmetic right shift of a negative number: -1); ** wraps, a negative exponent truncates as torch does (1 and -1 stay, others 0; 0**-1 is 0).
-//   F32 F64         IEEE, to nearest even, no contraction, no flush to zero. F16 and BF16 occur only in Load, Const, Cast and as stored values: arithmetic on them is F32.
+//   Index           exact integers. The host works in 128 bits and refuses what leaves them; a device works in 64 bits
+//   (128 where Form::wide). iN uN           wrap. x//0 and x%0 are 0; MIN//-1 wraps; // and % have Python's signs; a
+//   shift by the width or more, or by less than 0, gives 0 (for an
+//                   arithmetic right shift of a negative number: -1); ** wraps, a negative exponent truncates as torch
+//                   does (1 and -1 stay, others 0; 0**-1 is 0).
+//   F32 F64         IEEE, to nearest even, no contraction, no flush to zero. F16 and BF16 occur only in Load, Const,
+//   Cast and as stored values: arithmetic on them is F32.
 //                   // is floor(a/b) as torch computes it (from fmod), % has the divisor's sign (torch.remainder).
 //   Bool            Load reads a byte, non-zero is true.
-//   Cast            float -> int truncates, saturates, NaN is 0; int -> int wraps; -> Bool is != 0; Bool -> number is 0 or 1; float -> half rounds to nearest even.
-//                   Index -> Data: as from i64. Float -> Index: exact on the host, where it saturates short of 128 bits, so that a bound can be moved by one.
+//   Cast            float -> int truncates, saturates, NaN is 0; int -> int wraps; -> Bool is != 0; Bool -> number is 0
+//   or 1; float -> half rounds to nearest even.
+//                   Index -> Data: as from i64. Float -> Index: exact on the host, where it saturates short of 128
+//                   bits, so that a bound can be moved by one.
 #pragma once
 #include "compiler/source/source.h"
 #include "compiler/types/types.h"
@@ -30,7 +36,8 @@ enum class Op : uint8_t {
   Load,    // a: argument, read at this element
   Unary,   // sub: UnaryOp
   Binary,  // sub: BinaryOp
-  Compare, // sub: CompareOp; operands a, b of one type, result Bool; c: 1 if no tensor has entered, so that index arithmetic below it may leave 64 bits
+  Compare, // sub: CompareOp; operands a, b of one type, result Bool; c: 1 if no tensor has entered, so that index
+           // arithmetic below it may leave 64 bits
   Logic,   // sub: LogicOp; Bool operands
   Where,   // a ? b : c; b and c of the node's type
   Cast,    // of a to the node's type
@@ -55,7 +62,8 @@ struct Inst {
   bool operator==(const Inst &) const = default;
 };
 
-/// A constant by type: `integer` for Index, Bool and integers; `real` for floats (exact in the type it has). Floats compare by bits.
+/// A constant by type: `integer` for Index, Bool and integers; `real` for floats (exact in the type it has). Floats
+/// compare by bits.
 struct Constant {
   __int128 integer = 0;
   double real = 0;
@@ -69,11 +77,11 @@ struct Range {
 
 struct Piece {
   std::vector<std::vector<Range>> boxes; // or of ands, at most 4; none: every position. Filled by the ranges pass
-  NodeId guard = no_node;                // Bool; before the ranges pass the whole guard, afterwards the residual that no range can say
-  std::vector<NodeId> values;            // one an output, of Kernel::outputs' type
+  NodeId guard = no_node; // Bool; before the ranges pass the whole guard, afterwards the residual that no range can say
+  std::vector<NodeId> values; // one an output, of Kernel::outputs' type
   Span where;
-  std::string text;                      // the piece's source on one line, for comments
-  uint32_t line = 1, column = 1;         // where it starts, in characters
+  std::string text;              // the piece's source on one line, for comments
+  uint32_t line = 1, column = 1; // where it starts, in characters
 };
 
 struct Argument {
@@ -81,7 +89,8 @@ struct Argument {
   ArgType type;
 };
 
-/// What the host must find true at a call before anything is written, each only if its piece has a position (piece == none: always).
+/// What the host must find true at a call before anything is written, each only if its piece has a position (piece ==
+/// none: always).
 struct Check {
   enum What : uint8_t {
     NotNaN,  // node (F64): a coverage proof assumed a number -> ValueError
@@ -111,28 +120,29 @@ enum class Access : uint8_t {
 
 /// Layout class: what of shapes, strides and alignment decides code. Everything else of them is a launch argument.
 struct Form {
-  uint8_t rows = 0;             // row axes left after merging; 0: one row
-  bool unit_pitch = true;       // the inner axis is the logical innermost one: flat position = rowbase + c
-  bool wide = false;            // index arithmetic on the device needs 128 bits
-  bool narrow = false;          // rows > 0: rows, lengths and offsets fit 32 bits
-  Access out = Access::Vector;  // Vector or Strided
-  std::vector<Access> args;     // by argument; parameters: Absent
-  std::vector<bool> same_view;  // by argument: the identical view as `out`: no restrict, one pointer
-  uint8_t vector = 4;           // V: positions a thread (GPU)
+  uint8_t rows = 0;            // row axes left after merging; 0: one row
+  bool unit_pitch = true;      // the inner axis is the logical innermost one: flat position = rowbase + c
+  bool wide = false;           // index arithmetic on the device needs 128 bits
+  bool narrow = false;         // rows > 0: rows, lengths and offsets fit 32 bits
+  Access out = Access::Vector; // Vector or Strided
+  std::vector<Access> args;    // by argument; parameters: Absent
+  std::vector<bool> same_view; // by argument: the identical view as `out`: no restrict, one pointer
+  uint8_t vector = 4;          // V: positions a thread (GPU)
   bool operator==(const Form &) const = default;
 };
 
 struct Kernel {
   std::vector<Inst> insts;
-  std::vector<Span> spans;    // by node, outside the hash: where index arithmetic was written first (empty: nowhere); may be shorter than insts
+  std::vector<Span> spans; // by node, outside the hash: where index arithmetic was written first (empty: nowhere); may
+                           // be shorter than insts
   std::vector<NodeId> operands;
   std::vector<Constant> constants;
   std::vector<Argument> arguments;
   std::vector<DType> outputs; // k outputs; one today
   std::vector<Piece> pieces;
   std::vector<Check> checks;
-  std::string source;         // the whole spec, for the head comment
-  Form form;                  // set by the form pass
+  std::string source; // the whole spec, for the head comment
+  Form form;          // set by the form pass
   // Filled by the schedule pass, empty until then.
   std::vector<NodeId> host;              // host nodes that anything needs, in order
   std::vector<NodeId> uniforms;          // host nodes that element code reads as launch arguments (not bounds)
@@ -143,11 +153,12 @@ struct Kernel {
   Span span(NodeId n) const { return n < spans.size() ? spans[n] : Span{}; }
 };
 
-/// The stage of a node by its operands. Host holds only Index, F64 and Bool nodes, and casts of host nodes to any type; constants are Host everywhere.
-/// A scheduled kernel may hold a node later than this, never earlier.
+/// The stage of a node by its operands. Host holds only Index, F64 and Bool nodes, and casts of host nodes to any type;
+/// constants are Host everywhere. A scheduled kernel may hold a node later than this, never earlier.
 Stage natural_stage(const Kernel &, const Inst &);
 
-/// Makes nodes of a Kernel; equal nodes are one. Folds only what is exact in every case (cast of cast that widened, `and` with true, …).
+/// Makes nodes of a Kernel; equal nodes are one. Folds only what is exact in every case (cast of cast that widened,
+/// `and` with true, …).
 class Builder {
 public:
   explicit Builder(Kernel &);
@@ -162,7 +173,8 @@ public:
   NodeId load(uint32_t argument);
   NodeId unary(UnaryOp, NodeId);
   NodeId binary(BinaryOp, NodeId, NodeId);
-  NodeId compare(CompareOp, NodeId, NodeId, bool exact = true); // exact: Inst::c; false where a tensor or a cast that names a dtype has entered
+  NodeId compare(CompareOp, NodeId, NodeId,
+                 bool exact = true); // exact: Inst::c; false where a tensor or a cast that names a dtype has entered
   NodeId logic(LogicOp, NodeId, NodeId = no_node);
   NodeId where(NodeId, NodeId, NodeId);
   NodeId cast(NodeId, DType);

@@ -186,7 +186,7 @@ private:
 
 CallChecks::CallChecks(const Kernel &k) : kernel_(k), indexes_(k.pieces.size()), bounds_(k.pieces.size()) {
   std::vector<bool> chooses(k.insts.size()); // a condition or a cast stands at or below the node
-  std::vector<bool> holds(k.insts.size()); // index arithmetic, or a uniform index, stands at or below the node
+  std::vector<bool> holds(k.insts.size());   // index arithmetic, or a uniform index, stands at or below the node
   for (NodeId n = 0; n < k.insts.size(); ++n) {
     const Inst &i = k[n];
     holds[n] = i.type == DType::Index && i.op != Op::Const && i.op != Op::Len && i.op != Op::Pos;

@@ -36,7 +36,8 @@ Intervals::Found Intervals::bound(NodeId n) {
   return found_;
 }
 
-void Intervals::visit_bound(NodeId n) { // as the ranges pass makes them: least and greatest of ends, emptied by conditions
+void Intervals::visit_bound(
+    NodeId n) { // as the ranges pass makes them: least and greatest of ends, emptied by conditions
   const Inst &i = k_[n];
   if (i.op == Op::Call) {
     for (const NodeId o : operands(k_, n)) visit_bound(o);
@@ -55,7 +56,7 @@ void Intervals::visit_bound(NodeId n) { // as the ranges pass makes them: least 
 IndexRange Intervals::range(NodeId n, int64_t first, int64_t last) {
   ++round_, first_ = first, last_ = last, found_ = {};
   const Value v = evaluate(n, true);
-  return {v.lo, v.hi, v.overflow};
+  return {v.lo, v.hi, v.overflow || found_.fault != HostFault::None};
 }
 
 void Intervals::trouble(HostFault::What what, NodeId n) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builder, exact arithmetic, verifier and launch slots on kernels made by hand. What lowering makes of specs stands in lower_test.cpp.
+// Builder, exact arithmetic, verifier and launch slots on kernels made by hand. What lowering makes of specs stands in
+// lower_test.cpp.
 #include "compiler/ir/abi.h"
 #include "compiler/ir/arithmetic.h"
 #include "compiler/names/names.h"
@@ -172,7 +173,8 @@ TEST(Arithmetic, RoundsToNearestEven) {
     double want = INFINITY;
     if (up == list.begin()) want = *up;
     else {
-      const double above = up == list.end() ? list.back() + (list.back() - list[list.size() - 2]) : *up, below = *(up - 1);
+      const double above = up == list.end() ? list.back() + (list.back() - list[list.size() - 2]) : *up,
+                   below = *(up - 1);
       const bool even = (up - 1 - list.begin()) % 2 == 0; // of the one below
       want = v - below < above - v || (v - below == above - v && even) ? below : above;
       if (up == list.end() && want == above) want = INFINITY;
@@ -194,9 +196,7 @@ struct Seed {
   NodeId i = b.pos(flat_axis), n = b.len(flat_axis), x = b.load(0);
   NodeId guard = b.compare(CompareOp::Lt, i, b.binary(BinaryOp::FloorDiv, n, b.integer(DType::Index, 4)));
   NodeId value = b.binary(BinaryOp::Mul, x, b.real(DType::F32, 0.5));
-  Seed() {
-    k.pieces = {{{}, guard, {value}, {}, "", 1, 1}, {{}, no_node, {x}, {}, "", 1, 14}};
-  }
+  Seed() { k.pieces = {{{}, guard, {value}, {}, "", 1, 1}, {{}, no_node, {x}, {}, "", 1, 14}}; }
 };
 
 TEST(Verify, TakesAGoodKernel) { EXPECT_EQ(verify(Seed().k), ""); }
@@ -207,17 +207,26 @@ TEST(Verify, FindsWhatIsWrong) {
     damage(s);
     return verify(s.k);
   };
-  EXPECT_NE(broken([](Seed &s) { s.k.insts[s.value].a = s.value; }).find("does not stand before it"), std::string::npos);
-  EXPECT_NE(broken([](Seed &s) { s.k.insts[s.value].type = DType::F64; }).find("type of its operands"), std::string::npos);
+  EXPECT_NE(broken([](Seed &s) { s.k.insts[s.value].a = s.value; }).find("does not stand before it"),
+            std::string::npos);
+  EXPECT_NE(broken([](Seed &s) { s.k.insts[s.value].type = DType::F64; }).find("type of its operands"),
+            std::string::npos);
   EXPECT_NE(broken([](Seed &s) { s.k.insts[s.x].type = DType::F16; }).find("dtype of its tensor"), std::string::npos);
-  EXPECT_NE(broken([](Seed &s) { s.k.insts[s.value].stage = Stage::Host; }).find("stage before its operands"), std::string::npos);
+  EXPECT_NE(broken([](Seed &s) { s.k.insts[s.value].stage = Stage::Host; }).find("stage before its operands"),
+            std::string::npos);
   EXPECT_NE(broken([](Seed &s) { s.k.pieces[0].guard = s.value; }).find("guard that is not a bool"), std::string::npos);
   EXPECT_NE(broken([](Seed &s) { s.k.pieces[0].values = {s.i}; }).find("not of its output's type"), std::string::npos);
-  EXPECT_NE(broken([](Seed &s) { s.k.pieces[0].boxes = {{{uint8_t(flat_axis), s.i, no_node}}}; }).find("not an index of the host"), std::string::npos);
-  EXPECT_NE(broken([](Seed &s) { s.k.pieces[0].boxes.assign(5, {{uint8_t(flat_axis), s.n, no_node}}); }).find("more than 4"), std::string::npos);
+  EXPECT_NE(broken([](Seed &s) {
+              s.k.pieces[0].boxes = {{{uint8_t(flat_axis), s.i, no_node}}};
+            }).find("not an index of the host"),
+            std::string::npos);
+  EXPECT_NE(
+      broken([](Seed &s) { s.k.pieces[0].boxes.assign(5, {{uint8_t(flat_axis), s.n, no_node}}); }).find("more than 4"),
+      std::string::npos);
   EXPECT_NE(broken([](Seed &s) { s.k.pieces.clear(); }).find("no pieces"), std::string::npos);
   EXPECT_NE(broken([](Seed &s) { s.k.checks = {{Check::NonZero, s.i}}; }).find("not the host's"), std::string::npos);
-  EXPECT_NE(broken([](Seed &s) { s.b.cast(s.x, DType::F16), s.k.insts.back().type = DType::F32; }).find("to itself"), std::string::npos);
+  EXPECT_NE(broken([](Seed &s) { s.b.cast(s.x, DType::F16), s.k.insts.back().type = DType::F32; }).find("to itself"),
+            std::string::npos);
   EXPECT_NE(broken([](Seed &s) {
               s.k.form.args = {Access::Vector, Access::Absent, Access::Absent}, s.k.form.same_view.resize(3);
               s.k.guards = {{}, {}}, s.k.bodies = {{{s.value}}, {{s.x}}};
@@ -228,9 +237,13 @@ TEST(Verify, FindsWhatIsWrong) {
 // --- slots ---
 
 std::string text(const Kernel &k, Backend backend) {
-  static constexpr const char *names[] = {"Out", "In", "Uniform", "Rows", "Extent", "End", "Begin", "RowLength", "RowPitch", "InnerPitch", "OutStride", "InStride", "OutInner", "InInner", "Shift", "Blocks", "Live"};
+  static constexpr const char *names[] = {"Out",      "In",        "Uniform",  "Rows",       "Extent",    "End",
+                                          "Begin",    "RowLength", "RowPitch", "InnerPitch", "OutStride", "InStride",
+                                          "OutInner", "InInner",   "Shift",    "Blocks",     "Live"};
   std::string s;
-  for (const SlotInfo &i : slots(k, backend)) s += (s.empty() ? "" : " ") + std::string(names[int(i.kind)]) + std::to_string(i.index) + (i.box ? "." + std::to_string(i.box) : "");
+  for (const SlotInfo &i : slots(k, backend))
+    s += (s.empty() ? "" : " ") + std::string(names[int(i.kind)]) + std::to_string(i.index) +
+         (i.box ? "." + std::to_string(i.box) : "");
   return s;
 }
 
@@ -263,10 +276,12 @@ TEST(Slots, OneRow) {
 TEST(Slots, Rows) {
   Bounded s;
   s.k.form.rows = 2, s.k.form.unit_pitch = false, s.k.form.args[0] = Access::Strided, s.k.form.out = Access::Strided;
-  EXPECT_EQ(text(s.k, Backend::Cuda), "Out0 In0 Rows0 Extent0 End0 Begin1 RowLength0 RowPitch0 RowPitch1 InnerPitch0 OutStride0 OutStride1 InStride0 InStride0.1 OutInner0 InInner0 Shift0 Blocks0");
+  EXPECT_EQ(text(s.k, Backend::Cuda), "Out0 In0 Rows0 Extent0 End0 Begin1 RowLength0 RowPitch0 RowPitch1 InnerPitch0 "
+                                      "OutStride0 OutStride1 InStride0 InStride0.1 OutInner0 InInner0 Shift0 Blocks0");
   for (Piece &p : s.k.pieces) p.boxes.clear();
   EXPECT_FALSE(uses_position(s.k));
-  EXPECT_EQ(text(s.k, Backend::Cpu), "Out0 In0 Rows0 Extent0 RowLength0 OutStride0 OutStride1 InStride0 InStride0.1 OutInner0 InInner0");
+  EXPECT_EQ(text(s.k, Backend::Cpu),
+            "Out0 In0 Rows0 Extent0 RowLength0 OutStride0 OutStride1 InStride0 InStride0.1 OutInner0 InInner0");
 }
 
 TEST(Slots, InPlace) {

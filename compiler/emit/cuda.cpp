@@ -742,8 +742,9 @@ std::string Emitter::run() {
   std::string_view source = k_.source;
   while (!source.empty()) {
     const size_t end = source.find('\n');
-    const std::string line = comment_text(source.substr(0, end));
-    if (!line.empty()) head.comment(0, line);
+    const std::string line =
+        comment_text(source.substr(0, std::min(end, source.find('#')))); // without its own comments
+    if (line.find_first_not_of(' ') != std::string::npos) head.comment(0, line);
     if (end == std::string_view::npos) break;
     source.remove_prefix(end + 1);
   }

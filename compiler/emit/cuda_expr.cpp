@@ -255,8 +255,10 @@ private:
   }
 
   Text infix(NodeId n, const char *op, int prec, int left, int right) {
-    const Text a = text(k_[n].a), b = text(k_[n].b);
+    Text a = text(k_[n].a);
+    const Text b = text(k_[n].b);
     const DType d = k_[n].type;
+    if (d == DType::Index && k_.form.wide && !a.exact && !b.exact) a = c_cast("i128", a);
     // C works 8 and 16 bits in int; wider types stay themselves if one side is exact.
     return {wrap(a, left) + op + wrap(b, right), prec,
             is_float(d) || d == DType::Bool || (bytes(d) >= 4 && (a.exact || b.exact))};
@@ -272,7 +274,8 @@ private:
     };
     Text a = nested(i.a) ? unsigned_text(i.a) : text(i.a);
     const Text b = nested(i.b) ? unsigned_text(i.b) : text(i.b);
-    const bool fits_int = bytes(i.type) < 4 && prec == Sum; // sums of narrow values stay far inside an int
+    // C works 8 and 16 bits in int, which holds sums of them and the product of two.
+    const bool fits_int = bytes(i.type) < 4 && (prec == Sum || (!nested(i.a) && !nested(i.b)));
     if (!a.is_unsigned && !b.is_unsigned && !fits_int)
       a = {(bytes(i.type) == 8 ? "(u64)" : "(unsigned)") + under_cast(a), Prefix, false, true};
     const char *spelt = op == BinaryOp::Add ? " + " : op == BinaryOp::Sub ? " - " : " * ";

@@ -173,10 +173,20 @@ R"(__device__ f16 to_f16(float x) {
 })"},
     {"from_bf16", "__device__ float from_bf16(bf16 h) { return __int_as_float(h << 16); }", "", "", ""},
     {"to_bf16",
-R"(__device__ bf16 to_bf16(float x) { // to nearest, ties to even
+R"(__device__ bf16 to_bf16(float x) {
+#if __CUDA_ARCH__ >= 800
+  bf16 h;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(x));
+  return h;
+#else
   const unsigned bits = __float_as_int(x);
-  return x != x ? 0x7fff : (bf16)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-})", "", "", ""},
+  return x != x ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16; // to nearest, ties to even
+#endif
+})", "", "",
+R"(__device__ bf16 to_bf16(float x) {
+  const unsigned bits = __float_as_int(x);
+  return x != x ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+})"},
     // To float by rounding to odd, from where one more rounding, to a half, gives what a single one would.
     {"to_odd",
 R"(__device__ float to_odd(double x) {

@@ -19,14 +19,35 @@ Value *Arithmetic::cast(Value *v, DType from, DType to) {
   if (is_float(from)) {
     if (is_float(to)) return to == DType::F64 ? b.CreateFPExt(v, type(to)) : b.CreateFPTrunc(v, type(to));
     if (to == DType::Bool) return b.CreateFCmpUNE(v, ConstantFP::get(v->getType(), 0));
-    llvm::Type *result = memory_type(to); // an index that a float becomes has 64 bits
-    v = b.CreateIntrinsic(dclass(to) == DClass::Int ? Intrinsic::fptosi_sat : Intrinsic::fptoui_sat,
-                          {result, v->getType()}, {v});
+    v = float_to_integer(v, memory_type(to), dclass(to) == DClass::Int); // an index that a float becomes has 64 bits
     return to == DType::Index ? b.CreateSExt(v, type(to)) : v;
   }
   if (is_float(to)) return from_signed ? b.CreateSIToFP(v, type(to)) : b.CreateUIToFP(v, type(to));
   if (to == DType::Bool) return b.CreateIsNotNull(v);
   return b.CreateIntCast(v, type(to), from_signed);
+}
+
+// Truncates, saturates, NaN is 0. LLVM has an intrinsic for it, which x86 works one element at a time; compares and selects make vectors.
+Value *Arithmetic::float_to_integer(Value *v, llvm::Type *result, bool is_signed) {
+  llvm::Type *t = v->getType();
+  const unsigned width = result->getIntegerBitWidth();
+  const APInt least = is_signed ? APInt::getSignedMinValue(width) : APInt::getZero(width);
+  const APInt greatest = is_signed ? APInt::getSignedMaxValue(width) : APInt::getMaxValue(width);
+  auto real = [&](const APInt &i) { return ConstantFP::get(t, is_signed ? i.signedRoundToDouble() : i.roundToDouble()); };
+  Value *zero = ConstantFP::get(t, 0), *low = real(least), *high = real(greatest);
+  if (width < 32 || (width == 32 && is_signed && t->isDoubleTy())) { // both ends are floats and fit the CPU's own conversion
+    v = b.CreateSelect(b.CreateFCmpORD(v, v), v, zero);
+    v = b.CreateSelect(b.CreateFCmpOLT(v, low), low, v);
+    v = b.CreateSelect(b.CreateFCmpOGT(v, high), high, v);
+    return b.CreateTrunc(b.CreateFPToSI(v, b.getInt32Ty()), result);
+  }
+  // The greatest is no float, but the next power of two is (`high`, rounded up).
+  Value *below = b.CreateFCmpOLT(v, low), *above = b.CreateFCmpOGE(v, high);
+  Value *inside = b.CreateAnd(b.CreateFCmpOGE(v, low), b.CreateFCmpOLT(v, high)); // false for NaN
+  Value *safe = b.CreateSelect(inside, v, zero);
+  Value *converted = is_signed ? b.CreateFPToSI(safe, result) : b.CreateFPToUI(safe, result);
+  converted = b.CreateSelect(below, ConstantInt::get(b.getContext(), least), converted);
+  return b.CreateSelect(above, ConstantInt::get(b.getContext(), greatest), converted);
 }
 
 // f64 -> f32 such that a second rounding to a half is as good as one: inexact results end in an odd bit.

@@ -40,6 +40,7 @@ private:
   llvm::Value *half_to_float(DType, llvm::Value *);
   llvm::Value *float_to_half(DType, llvm::Value *);
   llvm::Value *round_to_odd(llvm::Value *);
+  llvm::Value *float_to_integer(llvm::Value *, llvm::Type *, bool is_signed);
 
   llvm::IRBuilder<> &b;
   bool wide;

@@ -43,8 +43,12 @@ Result<Typing *> typing_for(const Spec &spec, const Signature &signature, const 
       return d.code == Code::CannotStore || d.severity == Severity::Warning;
     });
     result = spec_fault<Typing *>(sink, spec.source);
-    if (store)
-      result.fault = Fault::Type, result.message = result.diagnostics.front().message, result.diagnostics.clear();
+    if (store) {
+      const auto &all = result.diagnostics;
+      const auto error = std::find_if(all.begin(), all.end(), [](const Diagnostic &d) { return d.error; });
+      return fault<Typing *>(Fault::Type, error->message + ", which `out` or `dtype=` asks for: give one that takes it",
+                             spec);
+    }
     return result;
   }
   if (!typing.typed.complete) return fault<Typing *>(Fault::Internal, "the types of the rule are not complete", spec);

@@ -75,8 +75,9 @@ void sort_terms(llvm::SmallVectorImpl<Term> &terms) {
 
 bool overlaps_itself(DimsRef lengths, DimsRef stride) {
   llvm::SmallVector<Term, 8> axes;
+  if (std::find(lengths.begin(), lengths.end(), 0) != lengths.end())
+    return false; // whatever the strides: NumPy's are 0
   for (size_t d = 0; d < lengths.size(); ++d) {
-    if (lengths[d] == 0) return false;
     if (lengths[d] == 1) continue;
     if (stride[d] == 0) return true;
     axes.push_back({stride[d] < 0 ? -Wide(stride[d]) : Wide(stride[d]), lengths[d] - 1});

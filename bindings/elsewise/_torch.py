@@ -94,6 +94,8 @@ def view(torch: Any, name: str, tensor: Tensor, writable: bool) -> _elsewise.Vie
             raise TypeError(
                 f"`{name}` is a {kind.__name__}, which stands for other tensors: pass the plain tensor in it"
             )
+    if torch.nn.parameter.is_lazy(tensor):
+        raise TypeError(f"`{name}` is an uninitialised parameter: it has neither shape nor data yet")
     if tensor.layout is not torch.strided:
         raise TypeError(f"`{name}` has layout {tensor.layout}, not memory with strides: pass {name}.to_dense()")
     if tensor.is_nested:

@@ -111,7 +111,7 @@ def test_an_integer_that_does_not_fit_the_data(both: Callable[..., Any]) -> None
 def test_zero_division(both: Callable[..., Any]) -> None:
     out = np.full(4, 7, np.int32)
     with pytest.raises(ZeroDivisionError):
-        both(ew.kernel("x // g"), lambda: ((np.ones(4, np.int32),), {"g": 0, "out": out}))
+        both(ew.kernel("x + n // g"), lambda: ((np.ones(4, np.int32),), {"g": 0, "out": out}))
     assert out.tolist() == [7, 7, 7, 7]
 
 

@@ -115,7 +115,7 @@ FormulaId Guards::call(ExprId e) {
   if (r->meaning == Meaning::NotANumber && kinds_[child(e, 0)].kind != Kind::Unknown) {
     if (is_whole(child(e, 0))) return prover_.truth(false);
     const ExprType &t = typed_.at(e, Use::Value);
-    return nan(real(child(e, 0), t.operands, t.nominal));
+    return nan(real(child(e, 0), t.operands, t.nominal), tag(e, Operator::Or));
   }
   return opaque(e);
 }
@@ -131,7 +131,7 @@ FormulaId Guards::set(Atom a, bool on, uint32_t tag) {
   return prover_.row(on ? Linear::of(1).plus(Linear::of_atom(a), -1) : Linear::of_atom(a), tag);
 }
 
-FormulaId Guards::nan(const Real &r) {
+FormulaId Guards::nan(const Real &r, uint32_t tag) {
   if (!r.may_be_nan) return prover_.truth(false);
   const Fact &f = kinds_[r.expr];
   const bool checkable = f.kind == Kind::Unknown || (f.kind == Kind::WeakFloat && f.stage == Stage::Host);
@@ -139,7 +139,7 @@ FormulaId Guards::nan(const Real &r) {
     if (f.kind != Kind::Unknown) numbers_.try_emplace(r.self, r.expr);
     return prover_.truth(false);
   }
-  return set(bit("nan " + r.self), true);
+  return set(bit("nan " + r.self), true, tag);
 }
 
 FormulaId Guards::ordered(const Real &r) { return prover_.negated(nan(r)); }
@@ -190,7 +190,7 @@ FormulaId Guards::compare_whole(ExprId e, Operator op, const Linear &a, const Li
     break;
   }
   const FormulaId equal =
-      prover_.all({prover_.row(difference, tag(e, Operator::Le)), prover_.row(opposite, tag(e, Operator::Ge))});
+      prover_.all({prover_.row(opposite, tag(e, Operator::Ge)), prover_.row(difference, tag(e, Operator::Le))});
   return op == Operator::Eq ? equal : prover_.negated(equal);
 }
 

@@ -62,7 +62,7 @@ private:
   prove::FormulaId opaque(ExprId);
   prove::FormulaId choice(prove::FormulaId condition, prove::FormulaId a, prove::FormulaId b);
   prove::FormulaId set(prove::Atom, bool, uint32_t tag = ~0u);
-  prove::FormulaId nan(const Real &);
+  prove::FormulaId nan(const Real &, uint32_t tag = ~0u);
   prove::FormulaId ordered(const Real &);
 
   bool is_whole(ExprId) const;

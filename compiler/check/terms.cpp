@@ -22,6 +22,11 @@ std::string print(const Linear &l) {
   return text;
 }
 
+bool commutes(Operator op) {
+  return op == Operator::Add || op == Operator::Mul || op == Operator::BitAnd || op == Operator::BitOr ||
+         op == Operator::BitXor;
+}
+
 /// To nearest even with `fraction` bits of fraction, as a half holds it.
 double round_half(double v, int fraction, int least_exponent, double greatest) {
   if (!std::isfinite(v) || v == 0) return v;
@@ -434,10 +439,13 @@ std::string Guards::structure(ExprId e, Use use) {
       x.kind == ExprKind::Call ? "call" + std::to_string(names_.of[e].index) : spelling(x.op) + std::to_string(x.count);
   text += std::string(":") + spelling(typed_.at(e, one_use ? Use::Value : use).compute) + "(";
   const Builtin *r = row(e);
+  std::vector<std::string> keys;
   for (uint32_t k = 0; k < x.count; ++k) {
     const bool condition = r && r->rule == Rule::Select && k == 0;
-    text += (k ? "," : "") + key(child(e, k), condition ? Use::Value : operands(e, use));
+    keys.push_back(key(child(e, k), condition ? Use::Value : operands(e, use)));
   }
+  if (x.kind == ExprKind::Binary && commutes(x.op)) std::sort(keys.begin(), keys.end());
+  for (const std::string &k : keys) text += k + ",";
   return text + ")";
 }
 

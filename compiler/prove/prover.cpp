@@ -63,8 +63,9 @@ void Prover::add_row(State &s, const Row &given) {
 }
 
 bool Prover::refuted(const std::vector<Row> &rows) {
-  const uint64_t cost = 1 + rows.size() * rows.size();
-  if (cost > budget_) return false;
+  const uint64_t cost = 20 + rows.size() * rows.size(); // elimination meets rows in pairs
+  if (cost > budget_) budget_ = 0;
+  if (spent()) return false;
   budget_ -= cost;
   return prove::refuted(rows);
 }
@@ -107,7 +108,7 @@ void Prover::settle(State &s) {
     s.contradictory = true;
     return;
   }
-  for (size_t k = 0; k < s.open.size();) {
+  for (size_t k = 0; k < s.open.size() && k < most_disjuncts && !spent();) {
     const FormulaId f = s.open[k];
     std::vector<FormulaId> left;
     bool holds = false;
@@ -130,6 +131,7 @@ void Prover::settle(State &s) {
 
 /// Looks at the rows of `f` alone, not at alternatives inside it.
 bool Prover::contradicts(const State &s, FormulaId f) {
+  if (spent()) return false;
   std::vector<Row> rows = s.rows;
   std::vector<bool> known = s.known;
   std::vector<FormulaId> todo = {f};
@@ -153,7 +155,7 @@ bool Prover::contradicts(const State &s, FormulaId f) {
 bool Prover::implied(const State &s, FormulaId f) {
   const Formula &formula = formulas_[f];
   if (formula.shape == Shape::True) return true;
-  if (formula.shape != Shape::Row) return false;
+  if (formula.shape != Shape::Row || spent()) return false;
   for (const auto &[atom, coefficient] : formula.row.sum.terms)
     if (s.known.size() <= atom || !s.known[atom]) return false; // nothing is known of it yet
   std::vector<Row> rows = s.rows;
@@ -181,7 +183,7 @@ bool Prover::solve(State s, unsigned &disjuncts, std::vector<Leaf> *leaves) {
   const std::vector<FormulaId> parts = formulas_[s.open.front()].parts;
   s.open.erase(s.open.begin());
   disjuncts += unsigned(parts.size()) - 1;
-  if (disjuncts > most_disjuncts) return false;
+  if (disjuncts > most_disjuncts || spent()) return false;
   bool all = true;
   for (FormulaId part : parts) {
     State branch = s;

@@ -56,6 +56,7 @@ private:
   FormulaId add(Formula);
   void add_row(State &, const Row &);
   void settle(State &);
+  bool spent() const { return budget_ == 0; }
   bool refuted(const std::vector<Row> &);
   bool contradicts(const State &, FormulaId);
   bool implied(const State &, FormulaId);
@@ -65,7 +66,7 @@ private:
   std::vector<Formula> formulas_;
   std::vector<std::vector<FormulaId>> facts_; // by atom
   std::unordered_map<std::string, Atom> atoms_;
-  uint64_t budget_ = 2'000'000; // rows looked at: a spec may be hostile, and then nothing more is proved
+  uint64_t budget_ = 2'000'000; // pairs of rows: a spec may be hostile, and then nothing more is proved
 };
 
 } // namespace elsewise::prove

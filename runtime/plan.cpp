@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launch plans: all of a call that shapes, strides, dtypes and devices decide, worked out once and kept in the Spec. No
 // value and no pointer is kept.
+#include "runtime/launch_taker.h"
 #include "runtime/spec.h"
 #include "llvm/ADT/Hashing.h"
 #include <algorithm>
@@ -39,11 +40,13 @@ Result<std::shared_ptr<Plan>> make_plan(const Spec &spec, const Call &call) {
   auto read = read_call(spec, call);
   if (!read) return pass_on<std::shared_ptr<Plan>>(std::move(read));
   Request &request = read.value;
-  if (request.device.kind == DeviceKind::Cuda) {
+  if (request.device.kind == DeviceKind::Cuda && !launch_taker()) {
     std::string why;
     if (!cuda_available(&why)) return refuse(spec, Fault::Environment, why);
   }
   auto typed = typing_for(spec, request.signature, request.host_scalar);
+  if (!typed && typed.fault == Fault::Type)
+    return refuse(spec, Fault::Type, (call.has_dtype ? "`dtype=` " : "`out` is ") + std::string(spelling(*request.signature.out)) + ": " + typed.message + "; cast it in the rule");
   if (!typed) return pass_on<std::shared_ptr<Plan>>(std::move(typed));
 
   auto made = std::make_shared<Plan>();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One call of a plan: what only pointers and values can tell is checked, then the code is started. On a fault nothing
 // was written.
+#include "runtime/launch_taker.h"
 #include "runtime/spec.h"
 #include <algorithm>
 
@@ -77,12 +78,22 @@ std::string start_cuda(const Plan &plan, const Launch &launch, const Call &call,
   llvm::SmallVector<void *, 48> parameters;
   for (Slot &s : slots) parameters.push_back(&s);
   if (launch.live >= 0) parameters[launch.live] = &live;
+  if (const LaunchTaker *taker = launch_taker()) {
+    (*taker)(k, g, {parameters.data(), parameters.size()});
+    return "";
+  }
   std::string error;
   launch.variant->cuda.launch(plan.device.ordinal, g, call.stream, parameters.data(), error);
   return error;
 }
 
+thread_local const LaunchTaker *taker_of_thread = nullptr;
+
 } // namespace
+
+TakeLaunches::TakeLaunches(const LaunchTaker &taker) { taker_of_thread = &taker; }
+TakeLaunches::~TakeLaunches() { taker_of_thread = nullptr; }
+const LaunchTaker *launch_taker() { return taker_of_thread; }
 
 Result<bool> run(const Plan &plan, const Call &call) noexcept try {
   if (!call.out) return fault<bool>(Fault::Type, "run() needs an `out`", *plan.spec);

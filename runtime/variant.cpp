@@ -4,6 +4,7 @@
 #include "compiler/emit/emit.h"
 #include "compiler/passes/passes.h"
 #include "runtime/cuda/nvrtc.h"
+#include "runtime/launch_taker.h"
 #include "runtime/spec.h"
 #include <algorithm>
 
@@ -62,7 +63,7 @@ static Result<bool> compile_cuda(Variant &variant, Device device, void *stream) 
 Result<bool> prepare(Variant &variant, Device device, void *stream) {
   Result<bool> result{true, {}, {}, {}};
   if (variant.machine == Machine::Cpu && variant.compiled.load(std::memory_order_acquire)) return result;
-  if (variant.machine == Machine::Cuda && variant.cuda.loaded(device.ordinal)) return result;
+  if (variant.machine == Machine::Cuda && (launch_taker() || variant.cuda.loaded(device.ordinal))) return result;
   const ForkGate gate;
   std::lock_guard lock(variant.compiling);
   if (variant.machine == Machine::Cuda) return compile_cuda(variant, device, stream);

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prepares random programs and judges results. The only thing it takes from the compiler is what the oracle needs: syntax and types.
+#include "tests/fuzz/differential.h"
+#include "compiler/lex/lex.h"
+#include "compiler/parse/parser.h"
+#include "compiler/passes/passes.h"
+#include "grammar/builtins.h"
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <sstream>
+
+namespace elsewise::fuzz {
+namespace {
+
+constexpr int64_t zone = 64; // bytes of guard zone on each side of `out`
+
+int64_t count(const std::vector<int64_t> &shape) {
+  int64_t n = 1;
+  for (int64_t d : shape) n *= d;
+  return n;
+}
+
+int64_t offset_of(const std::vector<int64_t> &shape, const std::vector<int64_t> &stride, int64_t position) {
+  int64_t at = 0;
+  for (size_t d = shape.size(); d-- > 0;) at += position % shape[d] * stride[d], position /= shape[d];
+  return at;
+}
+
+// torch's broadcast of the named tensors; 0-d ones take part only if there is no other (they add nothing then either).
+bool broadcast(const std::vector<const Input *> &arguments, std::vector<int64_t> &domain, bool &any) {
+  any = false;
+  for (const Input *in : arguments) {
+    if (in->type.kind != ArgKind::Tensor) continue;
+    any = true;
+    if (in->shape.size() > domain.size()) domain.insert(domain.begin(), in->shape.size() - domain.size(), 1);
+    for (size_t d = 0; d < in->shape.size(); ++d) {
+      int64_t &have = domain[domain.size() - in->shape.size() + d];
+      if (have == 1) have = in->shape[d];
+      else if (in->shape[d] != 1 && in->shape[d] != have) return false;
+    }
+  }
+  return true;
+}
+
+std::vector<int64_t> row_major(const std::vector<int64_t> &shape) {
+  std::vector<int64_t> stride(shape.size());
+  int64_t step = 1;
+  for (size_t d = shape.size(); d-- > 0;) stride[d] = step, step *= std::max<int64_t>(shape[d], 1);
+  return stride;
+}
+
+bool overlaps_itself(const Input &in) {
+  std::vector<int64_t> at;
+  for (int64_t p = 0; p < count(in.shape); ++p) at.push_back(offset_of(in.shape, in.stride, p));
+  std::sort(at.begin(), at.end());
+  return std::adjacent_find(at.begin(), at.end()) != at.end();
+}
+
+} // namespace
+
+std::optional<Case> prepare(uint64_t seed, std::map<std::string, int> &refused) {
+  Case c;
+  c.program = generate(seed);
+  Program &p = c.program;
+  Source source(p.text, "<spec>");
+  Sink sink;
+  auto refuse = [&] {
+    const auto &all = sink.diagnostics();
+    auto first = std::find_if(all.begin(), all.end(), [](const Diagnostic &d) { return d.severity == Severity::Error; });
+    refused[first == all.end() ? "?" : slug(first->code)]++;
+    return std::nullopt;
+  };
+  c.ast = parse(source, lex(source, sink), sink);
+  if (sink.failed()) return refuse();
+  c.names = resolve(c.ast, sink);
+  if (sink.failed()) return refuse();
+  for (const std::string &name : c.names.arguments)
+    for (const Input &in : p.inputs)
+      if (in.name == name) c.arguments.push_back(&in), c.signature.args.push_back(in.type);
+  bool any = false;
+  if (!broadcast(c.arguments, c.domain, any)) { refused["broadcast"]++; return std::nullopt; }
+  if (!any) c.domain = p.domain, c.shape_given = true;
+  c.typed = specialise(source, c.ast, c.names, c.signature, sink);
+  if (sink.failed()) return refuse();
+
+  Random random(seed ^ 0x5eed);
+  const DType stored = c.typed.result;
+  const int size = bytes(stored);
+  const int64_t n = count(c.domain);
+  c.out_stride = row_major(c.domain);
+  if (p.in_place)
+    for (size_t a = 0; a < c.arguments.size(); ++a) {
+      const Input &in = *c.arguments[a];
+      if (in.type.kind == ArgKind::Tensor && in.type.dtype == stored && in.shape == c.domain && !overlaps_itself(in) && n > 0) c.same_view = int(a);
+    }
+  if (c.same_view >= 0) {
+    const Input &in = *c.arguments[c.same_view];
+    c.out_stride = in.stride;
+    c.out_buffer.assign(zone, 0xa5);
+    c.out_buffer.insert(c.out_buffer.end(), in.buffer.begin(), in.buffer.end());
+    c.out_buffer.insert(c.out_buffer.end(), zone, 0xa5);
+    c.out_offset = zone + in.offset * size;
+  } else {
+    if (p.out_layout == 2)
+      for (int64_t &s : c.out_stride) s *= 2;
+    int64_t reach = 1;
+    for (size_t d = 0; d < c.domain.size(); ++d) reach += c.out_stride[d] * std::max<int64_t>(c.domain[d] - 1, 0);
+    c.out_offset = zone + (p.out_layout == 3 ? size * int64_t(1 + random.below(15)) : 0);
+    c.out_buffer.resize(size_t(c.out_offset + reach * size + zone));
+    for (uint8_t &b : c.out_buffer) b = uint8_t(random.next());
+  }
+
+  std::vector<Operand> operands;
+  for (const Input *in : c.arguments) operands.push_back({in->type, in->shape, in->stride, in->data(), in->integer, in->real});
+  Oracle oracle(c.ast, c.names, c.typed, operands, c.domain);
+  c.expected.resize(size_t(n * size));
+  for (int64_t i = 0; i < n; ++i) {
+    const Outcome o = oracle.element(i, c.expected.data() + i * size);
+    if (o != Outcome::Value && c.outcome == Outcome::Value) c.outcome = o, c.fault_position = i;
+  }
+  return c;
+}
+
+std::string difference(const Case &c, const std::vector<uint8_t> &out) {
+  const DType d = c.typed.result;
+  const int size = bytes(d);
+  std::vector<uint8_t> outside = c.out_buffer, left = out;
+  std::ostringstream s;
+  int wrong = 0;
+  for (int64_t i = 0; i < int64_t(c.expected.size()) / size; ++i) {
+    const int64_t at = c.out_offset + offset_of(c.domain, c.out_stride, i) * size;
+    const uint8_t *got = out.data() + at, *want = c.expected.data() + i * size;
+    std::memset(outside.data() + at, 0, size), std::memset(left.data() + at, 0, size);
+    if (!std::memcmp(got, want, size)) continue;
+    if (is_float(d) && std::isnan(decode(d, got).real) && std::isnan(decode(d, want).real)) continue;
+    if (d == DType::Bool && *got && *want) continue; // a bool that was moved keeps its byte
+    if (wrong++) continue;
+    const Scalar g = decode(d, got), w = decode(d, want);
+    s.precision(17);
+    s << "element " << i << ": got ";
+    if (is_float(d)) s << g.real << ", want " << w.real;
+    else s << (int64_t)g.integer << ", want " << (int64_t)w.integer;
+  }
+  if (wrong > 1) s << " (and " << wrong - 1 << " more)";
+  if (outside != left) s << (wrong ? "; " : "") << "bytes outside `out` were written";
+  return s.str();
+}
+
+std::string describe(const Case &c) {
+  std::ostringstream s;
+  s << "seed " << c.program.seed << "\n  " << c.program.text << "\n  domain [";
+  for (int64_t d : c.domain) s << d << " ";
+  s << "] result " << spelling(c.typed.result) << (c.same_view >= 0 ? " in place of " + c.arguments[c.same_view]->name : "") << " out stride [";
+  for (int64_t d : c.out_stride) s << d << " ";
+  s << "] offset " << c.out_offset - zone << "\n";
+  for (const Input *in : c.arguments) {
+    s << "  " << in->name << ": ";
+    if (in->type.kind == ArgKind::Tensor) {
+      s << spelling(in->type.dtype) << " shape [";
+      for (int64_t d : in->shape) s << d << " ";
+      s << "] stride [";
+      for (int64_t d : in->stride) s << d << " ";
+      s << "] offset " << in->offset << "\n";
+    } else if (in->type.kind == ArgKind::Float) s << in->real << "\n";
+    else s << (int64_t)in->integer << "\n";
+  }
+  return s.str();
+}
+
+void note(const Case &c, Seen &seen) {
+  for (ExprId e = 0; e < c.ast.exprs.size(); ++e) {
+    const Expr &x = c.ast[e];
+    if (x.kind == ExprKind::Unary || x.kind == ExprKind::Binary) seen.operators[spelling(x.op) + std::string(x.kind == ExprKind::Unary ? " (unary)" : "")]++;
+    if (x.kind == ExprKind::Call) seen.builtins[std::string(builtins()[c.names.of[e].index].name)]++;
+  }
+  for (const Input *in : c.arguments)
+    if (in->type.kind == ArgKind::Tensor) seen.dtypes[std::string(spelling(in->type.dtype)) + " in"]++;
+  seen.dtypes[std::string(spelling(c.typed.result)) + " out"]++;
+  seen.layouts[c.same_view >= 0 ? "in place" : c.program.out_layout == 2 ? "out strided" : c.program.out_layout == 3 ? "out offset" : "out contiguous"]++;
+  for (const Input *in : c.arguments) {
+    if (in->type.kind != ArgKind::Tensor) continue;
+    const bool broadcasts = in->shape != c.domain;
+    seen.layouts[in->shape.empty() ? "in 0-d" : broadcasts ? "in broadcast" : in->stride == row_major(in->shape) ? "in contiguous" : "in strided"]++;
+  }
+}
+
+std::vector<std::string> unseen(const Seen &seen) {
+  std::vector<std::string> missing;
+  auto want = [&](const std::map<std::string, int> &have, const std::string &name) {
+    const auto at = have.find(name);
+    if (at == have.end() || at->second == 0) missing.push_back(name);
+  };
+#define OPERATOR(Name, text, alternative, precedence, arity) want(seen.operators, arity == 1 ? text " (unary)" : text);
+#include "grammar/operators.def"
+  for (const Builtin &b : builtins()) want(seen.builtins, std::string(b.name));
+#define DTYPE(Name, text, bytes, class, torch) want(seen.dtypes, text " in"), want(seen.dtypes, text " out");
+#include "grammar/dtypes.def"
+  for (int op = 0; op <= int(Op::Call); ++op) want(seen.nodes, spelling(Op(op)));
+  for (std::string_view pass : pass_names()) want(seen.passes, std::string(pass));
+  for (const char *layout : {"rows form", "inner pitch", "wide", "vector", "scalar", "repeated", "strided", "in place", "out strided", "out offset", "out contiguous", "in 0-d", "in broadcast", "in contiguous", "in strided"}) want(seen.layouts, layout);
+  return missing;
+}
+
+} // namespace elsewise::fuzz

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// The grammar of the random programs, and the random arguments. Values lean towards what breaks arithmetic: NaN, infinities, signed zeros, subnormals, ends of ranges.
+#include "tests/fuzz/generate.h"
+#include "tests/fuzz/oracle.h"
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace elsewise::fuzz {
+
+uint64_t Random::next() {
+  uint64_t z = state_ += 0x9e3779b97f4a7c15;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+  z = (z ^ z >> 27) * 0x94d049bb133111eb;
+  return z ^ z >> 31;
+}
+
+namespace {
+
+class Writer {
+public:
+  Writer(Random &random, const std::vector<Input> &inputs) : random_(random) {
+    for (const Input &in : inputs) {
+      if (in.type.kind == ArgKind::Tensor) {
+        if (in.type.dtype == DType::Bool) booleans_.push_back(in.name);
+        else (is_float(in.type.dtype) ? floats_ : integers_).push_back(in.name);
+      }
+    }
+  }
+
+  std::string spec() {
+    const int pieces = 1 + int(random_.below(5));
+    std::string text;
+    for (int p = 0; p + 1 < pieces; ++p) text += guard() + ": " + value() + (random_.chance(80) ? "; " : "\n");
+    if (pieces == 1 && random_.chance(50)) return value();
+    return text + (random_.chance(50) ? "else " : "else: ") + value();
+  }
+
+private:
+  std::string value() {
+    switch (random_.below(8)) {
+    case 0: return boolean(2);
+    case 1: return integer(2);
+    case 2: return random_.pick<std::string>({"x", "x", "y", "0", "1", "-1", "0.5", "i", "n", "inf", "nan"});
+    case 3: return floating(3);
+    default: return random_.chance(50) ? floating(2) : number(2);
+    }
+  }
+
+  std::string guard() { return random_.chance(70) ? position() : boolean(2); }
+
+  std::string literal() {
+    return random_.pick<std::string>({"0", "1", "2", "3", "4", "5", "7", "11", "31", "100", "127"});
+  }
+  std::string uniform() { // an index without a position
+    switch (random_.below(9)) {
+    case 0: return "n/4";
+    case 1: return "n-n/4";
+    case 2: return "k";
+    case 3: return "n//" + std::string(random_.chance(50) ? "3" : "(k*k+1)");
+    case 4: return "n-k";
+    case 5: return "n/" + std::to_string(1 + random_.below(6));
+    case 6: return "min(k, n)";
+    case 7: return "n*k - 3";
+    default: return literal();
+    }
+  }
+  std::string order() { return random_.pick<std::string>({"<", "<=", ">", ">="}); }
+
+  std::string position() {
+    switch (random_.below(15)) {
+    case 0:
+    case 1:
+    case 2: return "i < " + uniform();
+    case 3: return "i >= " + uniform();
+    case 4: return "i " + order() + " " + uniform();
+    case 5: return uniform() + " <= i < " + uniform();
+    case 6: return "i == " + uniform();
+    case 7: return "2*i " + order() + " n";
+    case 8: return "n-1-i < " + uniform();
+    case 9: return "i % " + std::to_string(2 + random_.below(4)) + " == " + std::to_string(random_.below(3));
+    case 10: return "i " + order() + " g*n";
+    case 12: return "i*i*k*4611686018427387904 " + order() + " n*" + std::to_string(1 + random_.below(9)) + "000000000000000000"; // beyond 64 bits
+    case 11: return position() + random_.pick<std::string>({" and ", " or ", " && ", " || "}) + position();
+    case 13: return "not (" + position() + ")";
+    default: return "i != " + uniform();
+    }
+  }
+
+  std::string boolean(int depth) {
+    if (depth == 0) {
+      if (!booleans_.empty() && random_.chance(40)) return random_.pick(booleans_);
+      return random_.pick<std::string>({"f", "true", "false", "x > 0", "x == y", "i < 3"});
+    }
+    switch (random_.below(11)) {
+    case 0: return "(" + boolean(depth - 1) + " and " + boolean(depth - 1) + ")";
+    case 1: return "(" + boolean(depth - 1) + " or " + boolean(depth - 1) + ")";
+    case 2: return "not (" + boolean(depth - 1) + ")";
+    case 3: return "isnan(" + number(depth - 1) + ")";
+    case 4: return "(" + integer(depth - 1) + " == " + integer(depth - 1) + ")";
+    case 5: return "(" + position() + ")";
+    case 6: return "bool(" + number(depth - 1) + ")";
+    case 7: return "(" + boolean(depth - 1) + ") " + random_.pick<std::string>({"&", "|", "^"}) + " (" + boolean(depth - 1) + ")";
+    case 8: return "(" + floating(depth - 1) + " != " + number(depth - 1) + ")";
+    default: return "(" + number(depth - 1) + " " + order() + " " + number(depth - 1) + ")";
+    }
+  }
+
+  std::string number(int depth) { return random_.chance(55) ? floating(depth) : integer(depth); }
+
+  std::string floating(int depth) {
+    if (depth == 0) {
+      if (!floats_.empty() && random_.chance(65)) return random_.pick(floats_);
+      return random_.pick<std::string>({"0.5", "2.0", "0.1", "1e-3", "g", "float(i)", "float(n)", "1.5", "inf", "nan", "pi", "float(k)", "3e38", "65519.0"});
+    }
+    switch (random_.below(15)) {
+    case 0:
+    case 1: return "(" + floating(depth - 1) + " + " + number(depth - 1) + ")";
+    case 2: return "(" + number(depth - 1) + " - " + floating(depth - 1) + ")";
+    case 3:
+    case 4: return floating(depth - 1) + " * " + number(depth - 1);
+    case 5: return "(" + floating(depth - 1) + " / " + floating(depth - 1) + ")";
+    case 6: return "(" + floating(depth - 1) + " " + random_.pick<std::string>({"//", "%"}) + " " + floating(depth - 1) + ")";
+    case 7: return "-(" + floating(depth - 1) + ")";
+    case 8: return random_.pick<std::string>({"abs", "sqrt", "floor", "ceil", "round"}) + "(" + floating(depth - 1) + ")";
+    case 9: return random_.pick<std::string>({"min", "max"}) + "(" + number(depth - 1) + ", " + floating(depth - 1) + (random_.chance(25) ? ", " + number(depth - 1) : "") + ")";
+    case 10: return "clip(" + floating(depth - 1) + ", " + number(0) + ", " + number(0) + ")";
+    case 11: return "where(" + boolean(depth - 1) + ", " + floating(depth - 1) + ", " + number(depth - 1) + ")";
+    case 12: return random_.pick<std::string>({"f16", "bf16", "f32", "f64", "float"}) + "(" + number(depth - 1) + ")";
+    case 13: return "(" + floating(depth - 1) + ")**" + random_.pick<std::string>({"2", "3"});
+    default: return floating(0);
+    }
+  }
+
+  std::string integer(int depth) {
+    if (depth == 0) {
+      if (!integers_.empty() && random_.chance(60)) return random_.pick(integers_);
+      return random_.chance(40) ? literal() : random_.pick<std::string>({"i", "n", "k", "(i - 3)", "(-2)", "i"});
+    }
+    switch (random_.below(13)) {
+    case 0:
+    case 1: return "(" + integer(depth - 1) + " + " + integer(depth - 1) + ")";
+    case 2: return "(" + integer(depth - 1) + " - " + integer(depth - 1) + ")";
+    case 3: return integer(depth - 1) + " * " + integer(depth - 1);
+    case 4: return "(" + integer(depth - 1) + " // " + integer(depth - 1) + ")";
+    case 5: return "(" + integer(depth - 1) + " % " + integer(depth - 1) + ")";
+    case 6: return "((" + integer(depth - 1) + ") " + random_.pick<std::string>({"&", "|", "^"}) + " (" + integer(depth - 1) + "))";
+    case 7: return "((" + integer(depth - 1) + ") " + random_.pick<std::string>({"<<", ">>"}) + " (" + (random_.chance(70) ? literal() : integer(depth - 1)) + "))";
+    case 8: return random_.pick<std::string>({"abs", "floor", "round", "ceil", "~", "-", "+"}) + "(" + integer(depth - 1) + ")";
+    case 9: return random_.pick<std::string>({"min", "max"}) + "(" + integer(depth - 1) + ", " + integer(depth - 1) + ")";
+    case 10: return random_.pick<std::string>({"u8", "i8", "i16", "i32", "i64", "int"}) + "(" + number(depth - 1) + ")";
+    case 11: return "where(" + boolean(depth - 1) + ", " + integer(depth - 1) + ", " + integer(depth - 1) + ")";
+    default: return "(" + integer(depth - 1) + ")**" + random_.pick<std::string>({"0", "1", "2", "3", "5"});
+    }
+  }
+
+  Random &random_;
+  std::vector<std::string> floats_, integers_, booleans_;
+};
+
+Scalar random_scalar(Random &random, DType d) {
+  Scalar s{d};
+  if (is_float(d)) {
+    static const std::vector<double> special = {0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, 0.1, std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
+                                                std::numeric_limits<double>::quiet_NaN(), 65504.0, 3e38, 1e-40, 6e-8, 1e300, 2147483648.0, 9.3e18, 255.5, 127.49, -32769.0};
+    const double v = random.chance(25) ? random.pick(special) : (double(random.below(1 << 24)) / (1 << 20) - 8) * (random.chance(10) ? 1e4 : 1);
+    return convert({DType::F64, 0, v}, d);
+  }
+  if (d == DType::Bool) s.integer = random.chance(50);
+  else if (random.chance(60)) s = convert({DType::Index, (__int128)random.below(19) - 9, 0}, d);
+  else if (random.chance(30)) s = convert({DType::Index, ((__int128)1 << (8 * bytes(d) - 1)) - (random.chance(50) ? 1 : 0), 0}, d);
+  else s = convert({DType::Index, (int64_t)random.next(), 0}, d);
+  return s;
+}
+
+// A view of a fresh buffer: contiguous, permuted, sliced, negative, expanded or offset.
+void lay_out(Random &random, Input &in) {
+  const size_t rank = in.shape.size();
+  in.stride.assign(rank, 0);
+  std::vector<size_t> axes(rank);
+  for (size_t d = 0; d < rank; ++d) axes[d] = rank - 1 - d; // fastest first
+  if (random.chance(25))
+    for (size_t d = 1; d < rank; ++d) std::swap(axes[d], axes[random.below(d + 1)]);
+  int64_t step = 1, least = 0, greatest = 0;
+  for (size_t d : axes) {
+    int64_t s = step * (random.chance(12) ? 2 : 1);
+    if (random.chance(8)) s = 0;
+    if (random.chance(8)) s = -s;
+    in.stride[d] = s;
+    const int64_t reach = s * std::max<int64_t>(in.shape[d] - 1, 0);
+    (reach < 0 ? least : greatest) += reach;
+    if (s) step = std::abs(s) * std::max<int64_t>(in.shape[d], 1) + (random.chance(10) ? 1 : 0);
+  }
+  const int64_t lead = random.chance(30) ? int64_t(random.below(16)) : 0;
+  in.offset = lead - least;
+  const int64_t count = in.offset + greatest + 1;
+  in.buffer.resize(size_t(count) * bytes(in.type.dtype));
+  for (int64_t e = 0; e < count; ++e) encode(random_scalar(random, in.type.dtype), in.buffer.data() + e * bytes(in.type.dtype));
+}
+
+} // namespace
+
+Program generate(uint64_t seed) {
+  Random random(seed * 0x2545f4914f6cdd1d + 1);
+  Program p;
+  p.seed = seed;
+  const size_t rank = random.pick<size_t>({0, 1, 1, 1, 1, 2, 2, 3, 4});
+  for (size_t d = 0; d < rank; ++d) p.domain.push_back(rank == 1 ? random.pick<int64_t>({1, 2, 5, 17, 64, 100, 257, 1030, 2100, 0}) : int64_t(random.pick<int>({1, 2, 3, 5, 8, 17, 33})));
+  static const std::vector<DType> dtypes = {DType::F32, DType::F32, DType::F32, DType::F64, DType::F16, DType::BF16, DType::I32, DType::I64, DType::U8, DType::I8, DType::I16, DType::Bool};
+  for (const char *name : {"x", "y", "z"}) {
+    Input in{.name = name};
+    in.type = {ArgKind::Tensor, random.pick(dtypes), false};
+    in.shape = p.domain;
+    if (*name != 'x') {
+      for (int64_t &d : in.shape)
+        if (random.chance(15)) d = 1;
+      const size_t drop = random.chance(20) ? random.below(rank + 1) : 0;
+      in.shape.erase(in.shape.begin(), in.shape.begin() + drop);
+    }
+    in.type.zero_dim = in.shape.empty();
+    lay_out(random, in);
+    p.inputs.push_back(std::move(in));
+  }
+  p.inputs.push_back({.name = "k", .type = {ArgKind::Int}, .integer = (__int128)random.below(21) - 4});
+  p.inputs.push_back({.name = "g", .type = {ArgKind::Float}, .real = double(random.below(2000)) / 1000 - 0.5});
+  p.inputs.push_back({.name = "f", .type = {ArgKind::Bool}, .integer = random.chance(50)});
+  p.text = Writer(random, p.inputs).spec();
+  p.in_place = random.chance(20);
+  p.out_layout = int(random.below(4));
+  return p;
+}
+
+} // namespace elsewise::fuzz

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0
+// The oracle's arithmetic, written for plainness: one element, one operator, no sharing with the compiler. It optimises nothing.
+#include "tests/fuzz/oracle.h"
+#include "grammar/builtins.h"
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace elsewise::fuzz {
+namespace {
+
+int width(DType d) { return 8 * bytes(d); }
+
+__int128 wrap(__int128 v, DType d) {
+  if (d == DType::Index) return v;
+  if (d == DType::Bool) return v != 0;
+  const int w = width(d);
+  const unsigned __int128 mask = ((unsigned __int128)1 << w) - 1;
+  unsigned __int128 u = (unsigned __int128)v & mask;
+  if (dclass(d) == DClass::Int && (u >> (w - 1) & 1)) return (__int128)u - ((__int128)1 << w);
+  return (__int128)u;
+}
+
+__int128 least(DType d) { return dclass(d) == DClass::Int ? -((__int128)1 << (width(d) - 1)) : 0; }
+__int128 greatest(DType d) { return ((__int128)1 << (width(d) - (dclass(d) == DClass::Int ? 1 : 0))) - 1; }
+
+// Rounds an exact double to `fraction` bits of fraction and the given exponent range, to nearest, ties to even.
+double round_to(double v, int fraction, int least_exponent, double greatest_finite) {
+  if (std::isnan(v) || std::isinf(v) || v == 0) return v;
+  int exponent;
+  std::frexp(v, &exponent); // |v| = m * 2^exponent, m in [0.5, 1)
+  const int unit = std::max(exponent - 1, least_exponent) - fraction;
+  const double scaled = std::ldexp(v, -unit); // exact: only the exponent changes
+  const double rounded = std::ldexp(std::nearbyint(scaled), unit);
+  if (std::fabs(rounded) > greatest_finite) return std::copysign(std::numeric_limits<double>::infinity(), v);
+  return std::copysign(rounded, v);
+}
+
+double round_float(double v, DType d) {
+  if (d == DType::F32) return (double)(float)v;
+  if (d == DType::F16) return round_to(v, 10, -14, 65504.0);
+  if (d == DType::BF16) return round_to(v, 7, -126, std::ldexp(255.0, 120));
+  return v;
+}
+
+__int128 truncate(double v, DType d) {
+  if (d == DType::Bool) return v != 0;
+  if (std::isnan(v)) return 0;
+  const DType limits = d == DType::Index ? DType::I64 : d; // an index holds 64 bits; infinities end at them
+  const double t = std::trunc(v);
+  if (t <= (double)least(limits)) return least(limits);
+  if (t >= std::ldexp(1.0, width(limits) - (dclass(limits) == DClass::Int ? 1 : 0))) return greatest(limits);
+  return (__int128)t;
+}
+
+double to_double(__int128 v, DType d) { // one rounding, straight to the target
+  if (d == DType::F32) return (double)(float)v;
+  return (double)v;
+}
+
+__int128 floor_div(__int128 a, __int128 b) {
+  __int128 q = a / b;
+  return q * b != a && (a < 0) != (b < 0) ? q - 1 : q;
+}
+
+template <class T> T float_mod(T a, T b) { // torch.remainder: the divisor's sign
+  T m = std::fmod(a, b);
+  if (m != 0 && (b < 0) != (m < 0)) m += b;
+  return m;
+}
+
+template <class T> T float_floor_div(T a, T b) { // torch's div_floor_floating
+  if (b == 0) return a / b;
+  T m = std::fmod(a, b), q = (a - m) / b;
+  if (m != 0 && (b < 0) != (m < 0)) q -= 1;
+  if (q == 0) return std::copysign(T(0), a / b);
+  T f = std::floor(q);
+  if (q - f > T(0.5)) f += 1;
+  return f;
+}
+
+template <class T> double float_operate(Operator op, T a, T b) {
+  switch (op) {
+  case Operator::Add: return a + b;
+  case Operator::Sub: return a - b;
+  case Operator::Mul: return a * b;
+  case Operator::Div: return a / b;
+  case Operator::FloorDiv: return float_floor_div(a, b);
+  case Operator::Mod: return float_mod(a, b);
+  case Operator::Pow: return std::pow(a, b);
+  default: return std::numeric_limits<double>::quiet_NaN();
+  }
+}
+
+} // namespace
+
+Scalar convert(const Scalar &v, DType to) {
+  Scalar r{to};
+  if (is_float(to)) {
+    if (is_float(v.type)) r.real = round_float(v.real, to);
+    else if (is_half(to)) r.real = round_float(to_double(v.integer, DType::F32), to); // through the computing type, as every backend does
+    else r.real = to_double(v.integer, to);
+    return r;
+  }
+  r.integer = is_float(v.type) ? truncate(v.real, to) : wrap(v.integer, to);
+  return r;
+}
+
+Scalar decode(DType d, const uint8_t *p) {
+  Scalar r{d};
+  auto as = [&]<class T>(T) { T t; std::memcpy(&t, p, sizeof t); return t; };
+  switch (d) {
+  case DType::Bool: r.integer = *p != 0; break;
+  case DType::U8: r.integer = *p; break;
+  case DType::I8: r.integer = as(int8_t{}); break;
+  case DType::I16: r.integer = as(int16_t{}); break;
+  case DType::I32: r.integer = as(int32_t{}); break;
+  case DType::I64: r.integer = as(int64_t{}); break;
+  case DType::F32: r.real = as(float{}); break;
+  case DType::F64: r.real = as(double{}); break;
+  case DType::BF16: r.real = std::bit_cast<float>((uint32_t)as(uint16_t{}) << 16); break;
+  case DType::F16: {
+    const uint16_t h = as(uint16_t{});
+    const int e = h >> 10 & 31, m = h & 1023;
+    const double a = e == 31 ? (m ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity())
+                     : e     ? std::ldexp(1024 + m, e - 25)
+                             : std::ldexp(m, -24);
+    r.real = std::copysign(a, h >> 15 ? -1.0 : 1.0);
+    break;
+  }
+  case DType::Index: break;
+  }
+  return r;
+}
+
+void encode(const Scalar &v, uint8_t *p) {
+  auto put = [&](auto t) { std::memcpy(p, &t, sizeof t); };
+  switch (v.type) {
+  case DType::Bool: *p = v.integer != 0; break;
+  case DType::U8: *p = (uint8_t)v.integer; break;
+  case DType::I8: put((int8_t)v.integer); break;
+  case DType::I16: put((int16_t)v.integer); break;
+  case DType::I32: put((int32_t)v.integer); break;
+  case DType::I64: put((int64_t)v.integer); break;
+  case DType::F32: put((float)v.real); break;
+  case DType::F64: put(v.real); break;
+  case DType::BF16: put((uint16_t)(std::bit_cast<uint32_t>((float)v.real) >> 16)); break;
+  case DType::F16: {
+    const uint16_t sign = std::signbit(v.real) ? 0x8000 : 0;
+    const double a = std::fabs(v.real);
+    if (std::isnan(a)) put((uint16_t)(sign | 0x7e00));
+    else if (std::isinf(a)) put((uint16_t)(sign | 0x7c00));
+    else if (a < std::ldexp(1.0, -14)) put((uint16_t)(sign | (uint16_t)std::ldexp(a, 24)));
+    else {
+      int e;
+      const double m = std::frexp(a, &e); // a = m * 2^e, m in [0.5, 1)
+      put((uint16_t)(sign | (e + 14) << 10 | ((int)std::ldexp(m, 11) - 1024)));
+    }
+    break;
+  }
+  case DType::Index: break;
+  }
+}
+
+Oracle::Oracle(const Ast &ast, const Names &names, const Typed &typed, std::vector<Operand> operands, std::vector<int64_t> domain)
+    : ast_(ast), names_(names), typed_(typed), operands_(std::move(operands)), domain_(std::move(domain)), where_(domain_.size()) {
+  count_ = 1;
+  for (int64_t d : domain_) count_ *= d;
+}
+
+Scalar Oracle::load(const Operand &o) const {
+  int64_t at = 0;
+  const size_t lead = domain_.size() - o.shape.size();
+  for (size_t d = 0; d < o.shape.size(); ++d)
+    if (o.shape[d] != 1) at += where_[lead + d] * o.stride[d];
+  return decode(o.type.dtype, o.data + at * bytes(o.type.dtype));
+}
+
+Outcome Oracle::element(int64_t position, uint8_t *out) {
+  position_ = position, fault_ = Outcome::Value;
+  int64_t rest = position;
+  for (size_t d = domain_.size(); d-- > 0;) where_[d] = rest % domain_[d], rest /= domain_[d];
+  for (piece_ = 0; piece_ < ast_.pieces.size(); ++piece_) {
+    const SpecPiece &piece = ast_.pieces[piece_];
+    if (piece.guard != no_expr && !evaluate(piece.guard, Use::Value).integer) {
+      if (fault_ != Outcome::Value) return fault_;
+      continue;
+    }
+    encode(operand(piece.value, Use::Value, typed_.result), out);
+    return fault_;
+  }
+  return fault_;
+}
+
+Scalar Oracle::index_result(__int128 v, bool overflow) {
+  if ((overflow || (!exact_ && wrap(v, DType::I64) != v)) && fault_ == Outcome::Value) fault_ = Outcome::Overflow;
+  return {DType::Index, v, 0};
+}
+
+// In the type that the operation is worked in. A uniform integer has to fit the data's dtype.
+Scalar Oracle::operand(ExprId e, Use use, DType to) {
+  const Scalar v = evaluate(e, use), r = convert(v, to);
+  if (v.type == DType::Index && typed_.at(e, use).type.stage == Stage::Host && to != DType::Index && is_integer(to) && r.integer != v.integer &&
+      fault_ == Outcome::Value)
+    fault_ = Outcome::Overflow;
+  return r;
+}
+
+Scalar Oracle::evaluate(ExprId e, Use use) {
+  const Expr &x = ast_[e];
+  switch (x.kind) {
+  case ExprKind::Literal: {
+    const Literal &l = ast_.literal(e);
+    if (l.kind == LiteralKind::Float) return {DType::F64, 0, l.real};
+    return {l.kind == LiteralKind::Bool ? DType::Bool : DType::Index, l.integer, 0};
+  }
+  case ExprKind::Name: {
+    const Resolved r = names_.of[e];
+    if (r.binding == Binding::Position) return {DType::Index, position_, 0};
+    if (r.binding == Binding::Length) return {DType::Index, count_, 0};
+    const Operand &o = operands_[r.index];
+    switch (o.type.kind) {
+    case ArgKind::Tensor: return load(o);
+    case ArgKind::Float: return {DType::F64, 0, o.real};
+    case ArgKind::Bool: return {DType::Bool, o.integer, 0};
+    default: return {DType::Index, o.integer, 0};
+    }
+  }
+  case ExprKind::Call: return call(e, use);
+  default: return operate(e, use);
+  }
+}
+
+// Both sides in the comparison's own type. Index against double is compared exactly, whatever their sizes.
+bool Oracle::compare(ExprId e, const ExprType &t) {
+  const bool was = exact_;
+  exact_ = exact_ || t.operands == Use::Compare;
+  Scalar v[2];
+  for (int k = 0; k < 2; ++k) {
+    const ExprId operand = ast_.child(e, k);
+    v[k] = evaluate(operand, t.operands);
+    const Type &type = typed_.at(operand, t.operands).type;
+    if (is_half(t.nominal) && type.category == Category::Scalar && type.stage == Stage::Host) v[k] = convert(v[k], t.nominal);
+  }
+  exact_ = was;
+  const bool mixed = t.operands == Use::Compare && is_float(v[0].type) != is_float(v[1].type);
+  if (!mixed)
+    for (Scalar &s : v)
+      if (!(t.compute == DType::Index && !is_float(s.type))) s = convert(s, t.compute);
+  int order = 2; // -1, 0, 1; 2: unordered
+  if (mixed) {
+    const bool flipped = is_float(v[0].type);
+    const double d = v[flipped ? 0 : 1].real;
+    const __int128 i = v[flipped ? 1 : 0].integer;
+    if (!std::isnan(d)) {
+      const double f = std::floor(d);
+      if (f >= std::ldexp(1.0, 126)) order = -1;
+      else if (f <= -std::ldexp(1.0, 126)) order = 1;
+      else order = i < (__int128)f ? -1 : i > (__int128)f ? 1 : d > f ? -1 : 0;
+      if (flipped) order = -order;
+    }
+  } else if (is_float(v[0].type)) {
+    if (v[0].real < v[1].real) order = -1;
+    else if (v[0].real > v[1].real) order = 1;
+    else if (v[0].real == v[1].real) order = 0;
+  } else order = v[0].integer < v[1].integer ? -1 : v[0].integer > v[1].integer;
+  switch (ast_[e].op) {
+  case Operator::Lt: return order == -1;
+  case Operator::Le: return order == -1 || order == 0;
+  case Operator::Gt: return order == 1;
+  case Operator::Ge: return order == 1 || order == 0;
+  case Operator::Eq: return order == 0;
+  default: return order != 0;
+  }
+}
+
+Scalar Oracle::operate(ExprId e, Use use) {
+  const Expr &x = ast_[e];
+  const ExprType &t = typed_.at(e, use);
+  if (x.op == Operator::Not) return {DType::Bool, !evaluate(ast_.child(e, 0), Use::Value).integer, 0};
+  if (x.op == Operator::And || x.op == Operator::Or) {
+    const bool left = evaluate(ast_.child(e, 0), Use::Value).integer != 0;
+    if (left == (x.op == Operator::Or) || fault_ != Outcome::Value) return {DType::Bool, left, 0};
+    return {DType::Bool, evaluate(ast_.child(e, 1), Use::Value).integer != 0, 0};
+  }
+  if (is_comparison(x.op)) return {DType::Bool, compare(e, t), 0};
+
+  Scalar a = operand(ast_.child(e, 0), t.operands, t.compute), b{};
+  const DType c = t.compute;
+  if (x.kind == ExprKind::Unary) {
+    if (x.op == Operator::Plus) return a;
+    if (is_float(c)) return {c, 0, -a.real};
+    if (x.op == Operator::BitNot) return c == DType::Bool ? Scalar{c, !a.integer, 0} : Scalar{c, wrap(~a.integer, c), 0};
+    return c == DType::Index ? index_result(-a.integer, false) : Scalar{c, wrap(-a.integer, c), 0};
+  }
+  b = operand(ast_.child(e, 1), t.operands, c);
+  const Expr &right = ast_[ast_.child(e, 1)];
+  if (is_float(c) && x.op == Operator::Pow && right.kind == ExprKind::Literal && (b.real == 2 || b.real == 3)) { // products, rounded each time, as in torch
+    const Scalar square{c, 0, c == DType::F32 ? (float)a.real * (float)a.real : a.real * a.real};
+    if (b.real == 2) return square;
+    return {c, 0, c == DType::F32 ? (float)square.real * (float)a.real : square.real * a.real};
+  }
+  if (c == DType::F32) return {c, 0, float_operate<float>(x.op, (float)a.real, (float)b.real)};
+  if (c == DType::F64) return {c, 0, float_operate<double>(x.op, a.real, b.real)};
+  if (c == DType::Bool) {
+    switch (x.op) {
+    case Operator::Mul:
+    case Operator::BitAnd: return {c, a.integer && b.integer, 0};
+    case Operator::BitXor: return {c, a.integer != b.integer, 0};
+    default: return {c, a.integer || b.integer, 0};
+    }
+  }
+  const bool index = c == DType::Index;
+  const bool uniform_divisor = index && typed_.at(ast_.child(e, 1), t.operands).type.stage == Stage::Host;
+  const int w = index ? 128 : width(c);
+  __int128 r = 0;
+  bool over = false;
+  switch (x.op) {
+  case Operator::Add: over = __builtin_add_overflow(a.integer, b.integer, &r); break;
+  case Operator::Sub: over = __builtin_sub_overflow(a.integer, b.integer, &r); break;
+  case Operator::Mul: over = __builtin_mul_overflow(a.integer, b.integer, &r); break;
+  case Operator::Div: // an index quotient
+  case Operator::FloorDiv:
+  case Operator::Mod:
+    if (b.integer == 0) {
+      if (uniform_divisor && fault_ == Outcome::Value) fault_ = Outcome::ZeroDivision;
+      break;
+    }
+    r = floor_div(a.integer, b.integer);
+    if (x.op == Operator::Mod) r = a.integer - r * b.integer;
+    break;
+  case Operator::Shl:
+    if (b.integer < 0 || b.integer >= w) r = 0, over = index && a.integer != 0 && b.integer > 0;
+    else {
+      r = (__int128)((unsigned __int128)a.integer << (int)b.integer);
+      over = index && (r >> (int)b.integer) != a.integer;
+    }
+    break;
+  case Operator::Shr:
+    if (b.integer < 0 || b.integer >= w) r = a.integer < 0 ? -1 : 0;
+    else r = a.integer >> (int)b.integer;
+    break;
+  case Operator::BitAnd: r = a.integer & b.integer; break;
+  case Operator::BitOr: r = a.integer | b.integer; break;
+  case Operator::BitXor: r = a.integer ^ b.integer; break;
+  case Operator::Pow: {
+    __int128 base = a.integer, n = b.integer;
+    if (n < 0) {
+      r = base == 1 ? 1 : base == -1 ? (n % 2 ? -1 : 1) : 0;
+      break;
+    }
+    r = 1;
+    for (; n; n >>= 1) {
+      if (n & 1) over |= __builtin_mul_overflow(r, base, &r);
+      if (n > 1) over |= __builtin_mul_overflow(base, base, &base);
+      if (!index) r = wrap(r, c), base = wrap(base, c), over = false;
+    }
+    break;
+  }
+  default: break;
+  }
+  return index ? index_result(r, over) : Scalar{c, wrap(r, c), 0};
+}
+
+Scalar Oracle::call(ExprId e, Use use) {
+  const Expr &x = ast_[e];
+  const ExprType &t = typed_.at(e, use);
+  const Builtin &row = builtins()[names_.of[e].index];
+  switch (row.rule) {
+  case Rule::Select: {
+    const bool taken = evaluate(ast_.child(e, 0), Use::Value).integer != 0;
+    return operand(ast_.child(e, taken ? 1 : 2), t.operands, t.compute);
+  }
+  case Rule::CastTo: return convert(evaluate(ast_.child(e, 0), t.operands), t.type.dtype);
+  case Rule::CastInt: {
+    const Scalar v = evaluate(ast_.child(e, 0), t.operands);
+    if (t.type.kind == Kind::Index) return v.type == DType::Index ? v : index_result(truncate(v.real, DType::Index), false);
+    return convert(v, DType::I64);
+  }
+  case Rule::CastFloat: {
+    const Scalar v = evaluate(ast_.child(e, 0), t.operands);
+    if (is_float(v.type)) return v;
+    return convert(v, t.type.kind == Kind::WeakFloat ? (t.type.stage == Stage::Host ? DType::F64 : t.type.dtype) : DType::F32);
+  }
+  default: break;
+  }
+  std::vector<Scalar> v;
+  for (uint32_t k = 0; k < x.count; ++k) v.push_back(operand(ast_.child(e, k), t.operands, t.compute));
+  if (row.rule == Rule::Predicate) {
+    double r = is_float(t.compute) ? v[0].real : 0;
+    return {DType::Bool, row.real(&r) != 0, 0};
+  }
+  if (row.rule == Rule::Rounding && !is_float(t.compute)) return v[0];
+  // A composite is written again from the primitives' references, so that its expansion is under test too.
+  auto primitive = [&](const Builtin &p, std::initializer_list<Scalar> list) {
+    if (is_float(t.compute)) {
+      double r[2];
+      int k = 0;
+      for (const Scalar &s : list) r[k++] = s.real;
+      return Scalar{t.compute, 0, round_float(p.real(r), t.compute)};
+    }
+    __int128 r[2];
+    int k = 0;
+    for (const Scalar &s : list) r[k++] = s.integer;
+    return t.compute == DType::Index ? index_result(p.integer(r), false) : Scalar{t.compute, wrap(p.integer(r), t.compute), 0};
+  };
+  if (!row.body.empty()) { // clip is the one composite of this size: min(max(x, lo), hi)
+    const Builtin &least = builtins()[find_builtin("min")], &greatest = builtins()[find_builtin("max")];
+    return primitive(least, {primitive(greatest, {v[0], v[1]}), v[2]});
+  }
+  if (v.size() == 1) return primitive(row, {v[0]});
+  Scalar r = v[0];
+  for (size_t k = 1; k < v.size(); ++k) r = primitive(row, {r, v[k]});
+  return r;
+}
+
+} // namespace elsewise::fuzz

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reference of the differential tests: it walks syntax and types one element at a time. It never sees the IR, so that it cannot inherit its bugs.
+#pragma once
+#include "compiler/check/typed.h"
+#include <string>
+#include <vector>
+
+namespace elsewise::fuzz {
+
+/// A tensor or a parameter as the oracle reads it. Strides are in elements.
+struct Operand {
+  ArgType type;
+  std::vector<int64_t> shape, stride;
+  const uint8_t *data = nullptr;
+  __int128 integer = 0; // Int, Bool
+  double real = 0;      // Float
+};
+
+enum class Outcome : uint8_t { Value, Overflow, ZeroDivision };
+
+/// One computed value. `type` says which member holds it: floats in `real` (exact in that type), everything else in `integer`.
+struct Scalar {
+  DType type = DType::Index;
+  __int128 integer = 0;
+  double real = 0;
+};
+
+class Oracle {
+public:
+  Oracle(const Ast &ast, const Names &names, const Typed &typed, std::vector<Operand> operands, std::vector<int64_t> domain);
+  /// The element at row-major index `position`: its stored bytes, or the fault that it must raise.
+  Outcome element(int64_t position, uint8_t *bytes);
+  /// Index of the piece that gave the last element.
+  uint32_t piece() const { return piece_; }
+
+private:
+  Scalar evaluate(ExprId, Use);
+  Scalar operand(ExprId, Use, DType to);
+  Scalar operate(ExprId, Use);
+  Scalar call(ExprId, Use);
+  bool compare(ExprId, const ExprType &);
+  Scalar index_result(__int128, bool overflow);
+  Scalar load(const Operand &) const;
+
+  const Ast &ast_;
+  const Names &names_;
+  const Typed &typed_;
+  std::vector<Operand> operands_;
+  std::vector<int64_t> domain_, where_; // where_: this element's position along each axis
+  int64_t position_ = 0, count_ = 0;
+  uint32_t piece_ = 0;
+  Outcome fault_ = Outcome::Value;
+  bool exact_ = false; // inside a comparison that no tensor has entered: nothing overflows
+};
+
+/// Conversions of the language: float to int truncates and saturates, NaN is 0; int to int wraps; to half rounds to nearest even.
+Scalar convert(const Scalar &, DType to);
+/// The value of stored bytes, and back.
+Scalar decode(DType, const uint8_t *);
+void encode(const Scalar &, uint8_t *bytes);
+
+} // namespace elsewise::fuzz

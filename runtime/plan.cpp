@@ -46,7 +46,9 @@ Result<std::shared_ptr<Plan>> make_plan(const Spec &spec, const Call &call) {
   }
   auto typed = typing_for(spec, request.signature, request.host_scalar);
   if (!typed && typed.fault == Fault::Type)
-    return refuse(spec, Fault::Type, (call.has_dtype ? "`dtype=` " : "`out` is ") + std::string(spelling(*request.signature.out)) + ": " + typed.message + "; cast it in the rule");
+    return refuse(spec, Fault::Type,
+                  (call.has_dtype ? "`dtype=` " : "`out` is ") + std::string(spelling(*request.signature.out)) + ": " +
+                      typed.message + "; cast it in the rule");
   if (!typed) return pass_on<std::shared_ptr<Plan>>(std::move(typed));
 
   auto made = std::make_shared<Plan>();

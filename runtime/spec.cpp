@@ -6,6 +6,7 @@
 #include "compiler/parse/parser.h"
 #include "runtime/cpu/engine.h"
 #include <algorithm>
+#include <condition_variable>
 #include <pthread.h>
 
 namespace elsewise::api {
@@ -18,7 +19,11 @@ namespace {
 // destroyed: specs may die after it would.
 struct Library {
   std::mutex mutex;
-  std::shared_mutex gate;                                                // see ForkGate
+  // See ForkGate. A plain mutex, which the child of a fork may unlock; a reader-writer lock remembers the parent's
+  // thread.
+  std::mutex gate;
+  std::condition_variable left;
+  int inside = 0;
   std::unordered_map<std::string_view, std::weak_ptr<const Spec>> specs; // keys: the specs' own text
   std::list<SpecRef> last;
 };
@@ -29,7 +34,13 @@ Library &library() {
     auto *made = new Library;
     (void)compile_mutex(); // registers its own handlers first, so that fork() waits for our gate before it takes that
                            // lock
-    pthread_atfork([] { library().gate.lock(); }, [] { library().gate.unlock(); }, [] { library().gate.unlock(); });
+    pthread_atfork(
+        [] {
+          std::unique_lock lock(library().gate);
+          library().left.wait(lock, [] { return library().inside == 0; });
+          lock.release();
+        },
+        [] { library().gate.unlock(); }, [] { library().gate.unlock(); });
     return made;
   }();
   return *l;
@@ -72,16 +83,16 @@ Result<SpecRef> build(std::string_view text, std::string_view file) {
 
 } // namespace
 
-ForkGate::ForkGate() { library().gate.lock_shared(); }
-ForkGate::~ForkGate() { library().gate.unlock_shared(); }
-LibraryLock::LibraryLock() {
-  library().gate.lock_shared();
-  library().mutex.lock();
+ForkGate::ForkGate() {
+  const std::lock_guard lock(library().gate);
+  ++library().inside;
 }
-LibraryLock::~LibraryLock() {
-  library().mutex.unlock();
-  library().gate.unlock_shared();
+ForkGate::~ForkGate() {
+  const std::lock_guard lock(library().gate);
+  if (--library().inside == 0) library().left.notify_all();
 }
+LibraryLock::LibraryLock() { library().mutex.lock(); }
+LibraryLock::~LibraryLock() { library().mutex.unlock(); }
 
 Spec::~Spec() {
   LibraryLock lock;
@@ -112,7 +123,8 @@ std::vector<Diagnostic> convert(const std::vector<elsewise::Diagnostic> &from, c
 Result<SpecRef> compile(std::string_view text, std::string_view file) noexcept try {
   std::list<SpecRef> dropped; // dies after the lock: a spec's end takes it too
   auto interned = [&]() -> SpecRef {
-    auto &[mutex, gate, specs, last] = library();
+    auto &specs = library().specs;
+    auto &last = library().last;
     auto found = specs.find(text);
     SpecRef spec = found == specs.end() ? nullptr : found->second.lock();
     if (!spec) return nullptr;

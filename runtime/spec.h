@@ -13,7 +13,6 @@
 #include <atomic>
 #include <list>
 #include <mutex>
-#include <shared_mutex>
 #include <unordered_map>
 
 namespace elsewise::api {
@@ -131,19 +130,23 @@ struct Counts {
 };
 extern Counts counts;
 
-/// The lock of everything cached. Held shared by whoever works inside it, so that fork() waits until nobody does.
-class LibraryLock {
-public:
-  LibraryLock();
-  ~LibraryLock();
-  LibraryLock(const LibraryLock &) = delete;
-};
-/// Held (shared) around whatever takes another lock of the library, a compilation's included.
+/// Held around whatever takes a lock of the library, a compilation's included: fork() waits until nobody does, so that
+/// no child inherits one locked.
 class ForkGate {
 public:
   ForkGate();
   ~ForkGate();
   ForkGate(const ForkGate &) = delete;
+};
+/// The lock of everything cached.
+class LibraryLock {
+public:
+  LibraryLock();
+  ~LibraryLock();
+  LibraryLock(const LibraryLock &) = delete;
+
+private:
+  ForkGate gate_;
 };
 
 // spec.cpp

@@ -56,6 +56,7 @@ TEST(Overlap, WithItself) {
   EXPECT_TRUE(itself({4, 5}, {0, 1}));
   EXPECT_FALSE(itself({1, 5}, {0, 1}));
   EXPECT_FALSE(itself({0, 5}, {0, 0}));
+  EXPECT_FALSE(itself({5, 0}, {0, 0}));
   EXPECT_TRUE(itself({4, 5}, {4, 1}));
   EXPECT_FALSE(itself({2, 2}, {2, 3})); // 0 2 3 5
   EXPECT_TRUE(itself({4, 4}, {2, 3}));  // 6 twice

@@ -249,14 +249,14 @@ def main() -> None:
     k = ew.kernel(RULE)
     left_out: list[str] = []
     lines = [f"rule      {RULE}   (float32)", *machine(cuda)]
-    sizes = ([1 << 28, 1 << 24, 1_000_000] if cuda else [1 << 26, 1 << 22, 1 << 18])[: 2 if options.quick else None]
+    sizes = ([1 << 28, 1 << 24, 1_000_000] if cuda else [1 << 26, 1 << 24, 1 << 22, 1 << 18])[: 2 if options.quick else None]
     for n in sizes:
         x, y = torch.randn(n, device=device), torch.empty(n, device=device)
         work = peers_of(k, x, y, left_out)
         verify(k, x, work, y)
         repeats = max(15, min(200, (1 << 31) // n)) if cuda else max(15, min(200, (1 << 28) // n))
         repeats = repeats // 3 if options.quick else repeats
-        flush = torch.empty(256 << 20, dtype=torch.uint8, device=device) if cuda and n <= 1 << 24 else None
+        flush = torch.empty(256 << 20, dtype=torch.uint8, device=device) if cuda and n <= 1 << 22 else None
 
         def timed(function: Work, repeats: int = repeats, flush: torch.Tensor | None = flush) -> float:
             return device_time(function, repeats, flush) if cuda else wall_time(function, repeats)

@@ -60,13 +60,13 @@ def blocks(ptx: str) -> list[Block]:
     found = [Block()]
     for line in ptx[ptx.index(".entry") :].splitlines():
         text = line.strip()
-        if text.startswith("$") or text.startswith("ret"):
+        if text.startswith(("$", "ret")):
             found.append(Block())
         access = ACCESS.match(text)
         if access:
             size = int(access[2] or 1) * int(access[3]) // 8
             (found[-1].loads if access[1] == "ld" else found[-1].stores).append(size)
-        if re.match(r"setp\.\w+(\.\w+)?\.[bsu]\d+\s", text):  # whole numbers: positions
+        if re.match(r"setp\.\w+(\.\w+)?\.[bsu](32|64)\s", text):  # positions have 32 or 64 bits, bools 16
             found[-1].compares.append(text)
         if re.match(r"(@!?%p\d+\s+)?bra", text):
             found.append(Block())
@@ -139,7 +139,7 @@ $L__BB0_6:
 
 
 def test_the_check_of_bodies_fails_on_real_code() -> None:
-    """Another control, through NVRTC: lanes that are chosen by a guard on data are no straight bodies of three pieces."""
+    """Another control, through NVRTC: lanes that a guard on data chooses are not three straight bodies."""
     ptx = nvrtc(ew.kernel("x<0: x*0.5; i>=n-n/4: x*2; else x"), "ptx", "sm_80")
     assert isinstance(ptx, str)
     assert wrong_bodies(ptx, bodies=3, loads=16, stores=16) != []
@@ -159,8 +159,8 @@ PROGRAMS: list[tuple[str, dict[str, str]]] = [
     ("clip(x, lo, hi) + sqrt(abs(x)) * sqrt(abs(x))", {"lo": "float", "hi": "float"}),
     ("where(x>0 and y>0, x*y, where(x<0, -x, y)) / (x*x + y*y + 1)", {}),
     ("(x+y)*(x-y)*(x+y)*(x-y)/(x*y+1)/(x*y-1) + floor(x*y+1)*ceil(x*y-1)", {"x": "f16", "y": "i32"}),
-    ("~(x<<3) ^ y//7 & 255 | (-x)**3", {"x": "i8", "y": "i8"}),
-    ("i<1: 1; i<3: 2; 5<=i<n/7: 3; i>=n-3 or i==9: 4; 20<=i<n/3: 5; 30<=i<n/2: 6; else 7", {}),
+    ("~(x<<3) ^ y//7 & 63 | (-x)**3", {"x": "i8", "y": "i8"}),
+    ("i<1: 1; i<3: 2; 5<=i<n/7: 3; i>=n-3 or i==9: 4; 20<=i<n/3: 5; 30<=i<n/2: 6; else x", {}),
     ("; ".join(f"i<{k}*n//40: x*{k}.25" for k in range(1, 40)) + "; else x", {}),
     ("a+b+c+d+e+f+g+h", dict.fromkeys("abcdefgh", "f32")),
     ("i < first: out_*rows_; else threadIdx + blockIdx", {"first": "int"}),

@@ -170,8 +170,11 @@ private:
     const bool only_nan = covered(premises, false, nullptr, &nans);
     const SpecPiece &last = ast_.pieces.back();
     if (left.size() > 3) left.resize(3), left.push_back("...");
-    if (left.empty() || (left.size() == 1 && left[0].empty())) left = {"every position"};
-    Diagnostic &d = sink_.report(Code::NotCovered, last.where, {only_nan ? "NaN in " + listed(nans) : listed(left)});
+    const bool any = left.empty() || (left.size() == 1 && left[0].empty());
+    Diagnostic &d = sink_.report(Code::NotCovered, last.where,
+                                 {only_nan ? "NaN in " + listed(nans)
+                                  : any    ? "any position"
+                                           : listed(left)});
     const bool has_x = std::find(names_.arguments.begin(), names_.arguments.end(), "x") != names_.arguments.end();
     const std::string rest = has_x ? "else x" : "else 0";
     d.fixits = {{Span{last.where.end, last.where.end}, "; " + rest,
@@ -232,6 +235,14 @@ private:
     return std::string(spelling(Operator::Not)) + " " + (binary ? "(" + text(x.where) + ")" : text(x.where));
   }
 
+  /// Whether it is no one number for all positions; what is not known may be one.
+  bool varies(ExprId e) const {
+    if (kinds_[e].kind != Kind::Unknown) return kinds_[e].stage != Stage::Host;
+    for (uint32_t k = 0; k < ast_[e].count; ++k)
+      if (varies(ast_.child(e, k))) return true;
+    return false;
+  }
+
   bool add_bound(const Origin &o, std::string &axis, std::string &low, std::string &high) const {
     const Expr &x = ast_[o.expr];
     if (o.op == Operator::Or || x.kind != ExprKind::Binary) return false;
@@ -244,7 +255,8 @@ private:
     const bool lower = op == Operator::Ge || op == Operator::Gt, next = op == Operator::Gt || op == Operator::Le;
     std::string &bound = lower ? low : high;
     const ExprId e = ast_.child(o.expr, other);
-    if (!bound.empty() || kinds_[e].stage != Stage::Host || (next && kinds_[e].kind != Kind::Index)) return false;
+    if (!bound.empty() || varies(e)) return false;
+    if (next && kinds_[e].kind != Kind::Index && kinds_[e].kind != Kind::Unknown) return false;
     bound = next ? successor(o.expr, other) : text(outer(source_, ast_, o.expr, other));
     return true;
   }

@@ -45,7 +45,6 @@ def clear_cache() -> None:
 def doctor() -> bool:
     """Prints what a call would find here, one fact a line, and how to mend what is missing. True if nothing is."""
     facts = [
-        ("elsewise", _elsewise.version(), ""),
         ("python", f"{platform.python_version()} ({sys.executable})", ""),
         *((name, _version(name), "") for name in ("numpy", "torch")),
         *_elsewise.environment(),
@@ -54,7 +53,7 @@ def doctor() -> bool:
     for name, value, remedy in facts:
         print(f"{name:<{width}}  {value}")
         if remedy:
-            print(f"{'':<{width}}  -> {remedy}")
+            print(f"{'':<{width}}  -> " + remedy.replace("\n", f"\n{'':<{width}}   "))
     return not any(remedy for _, _, remedy in facts)
 
 

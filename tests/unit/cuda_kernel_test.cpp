@@ -97,15 +97,17 @@ TEST(CudaKernel, SeedRuleAtEveryLengthAndPlace) {
         float *out = variant == 1 ? from + place : to + place;
         const std::vector<float> before(from, from + n * inner + 16);
         const CudaCall call = variants[variant]->call(out, from + in_place_of, 1, n, 0, inner);
-        if (variant == 1 && n == 20000)
+        if (variant == 1 && n == 20000) {
           ASSERT_LT(call.geometry.grid, 14u); // of 20 blocks, those in the middle stay out
+        }
         batch->launch(variant, call.geometry, call.pointers().data());
         for (int64_t i = 0; i < n; ++i)
           ASSERT_EQ(out[i * inner], seed_value(i, n, before[in_place_of + i * inner]))
               << "variant " << variant << " n " << n << " place " << place << " i " << i;
         for (int64_t i = -std::min<int64_t>(place, 1); i < n * inner + 3; ++i)
-          if (i < 0 || i % inner || i >= n * inner)
+          if (i < 0 || i % inner || i >= n * inner) {
             ASSERT_EQ(out[i], variant == 1 ? before[place + i] : -7.0f) << "wrote outside at " << i;
+          }
       }
 }
 
@@ -266,10 +268,11 @@ TEST(CudaKernel, HalvesConvertExactlyOnce) {
 TEST(CudaKernel, AwkwardNames) {
   std::vector<std::string> texts;
   const std::vector<std::string> names{
-      "float", "c",    "c_",      "threadIdx", "elsewise", "NULL",    "INFINITY", "λ",    "e1",    "piece1", "xs",
-      "x",     "xv",   "v",       "out",       "z",        "inf",     "local",    "all1", "r0",    "_a",     "a__b",
-      "int",   "fmod", "f16",     "to_i8",     "f32x4",    "x_value", "lo",       "may",  "k",     "p",      "shift",
-      "rows",  "live", "signbit", "i64",       "at",       "linux",   "u1",       "sum",  "floorf"};
+      "float", "c",         "c_",    "threadIdx", "elsewise", "NULL",    "INFINITY",   "λ",       "e1",    "piece1",
+      "xs",    "x",         "xv",    "v",         "out",      "z",       "inf",        "local",   "all1",  "r0",
+      "_a",    "a__b",      "int",   "fmod",      "f16",      "to_i8",   "f32x4",      "x_value", "lo",    "may",
+      "k",     "p",         "shift", "rows",      "live",     "signbit", "i64",        "at",      "linux", "u1",
+      "sum",   "x_stride0", "x",     "rest1",     "x_stride", "length0", "out_stride", "floorf"};
   for (int rows : {0, 2})
     for (size_t at = 0; at + 1 < names.size(); at += 2) {
       Maker m({DType::F32, DType::F16}, DType::F32);

@@ -34,7 +34,9 @@ TEST(CudaNvrtc, RandomKernelsForEveryArchitecture) {
     const std::string arch = archs[seed % 5];
     const NvrtcResult result = nvrtc_compile(text, arch, false, cuda_options(program.kernel()));
     ASSERT_EQ(result.error, "") << "seed " << seed;
-    if (std::find(known.begin(), known.end(), arch) != known.end()) EXPECT_EQ(result.code.substr(1, 3), "ELF") << arch;
+    if (std::find(known.begin(), known.end(), arch) != known.end()) {
+      EXPECT_EQ(result.code.substr(1, 3), "ELF") << arch;
+    }
   }
 }
 
@@ -57,7 +59,10 @@ TEST(CudaNvrtc, UnknownArchitecturesFallBack) {
   // A later minor of a known major: a cubin for the highest below it.
   const NvrtcResult minor = nvrtc_compile(kernel, "sm_109", false, options);
   EXPECT_EQ(minor.error, "");
-  if (nvrtc_archs().back() >= "sm_100") EXPECT_EQ(minor.code.substr(1, 3), "ELF");
+  const std::vector<std::string> known = nvrtc_archs();
+  if (std::find(known.begin(), known.end(), "sm_100") != known.end()) {
+    EXPECT_EQ(minor.code.substr(1, 3), "ELF");
+  }
   // Older than anything: nothing it makes would run.
   const NvrtcResult older = nvrtc_compile(kernel, "sm_20", false, options);
   EXPECT_TRUE(older.missing);

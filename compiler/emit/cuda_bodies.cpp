@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Straight bodies, lanes and the first-match chain: how elements are read, worked and stored once a thread knows its
+// pieces. It compares positions only in the chain.
+#include "compiler/emit/cuda_kernel.h"
+
+namespace elsewise::cuda {
+
+uint32_t KernelPrinter::shared(const std::vector<uint32_t> &args) const {
+  for (uint32_t a : args)
+    if (same_view(a)) return a;
+  for (uint32_t a : args)
+    if (access(a) == Access::Vector && dtype(a) == k_.outputs[0]) return a;
+  return ~0u;
+}
+
+std::string KernelPrinter::element(uint32_t a, bool lanes) const {
+  const std::string &name = same_view(a) ? out_ : names_.args[a];
+  switch (access(a)) {
+  case Access::Broadcast:
+    return values_[a];
+  case Access::Vector:
+    if (lanes) return (same_view(a) ? "v" : vector_name(a)) + ".at[k]";
+    return name + "[p]";
+  case Access::Scalar:
+    return name + (lanes ? "[c + k]" : "[p]");
+  default:
+    break;
+  }
+  return name + (lanes ? "[(c + k) * " : "[p * ") + (same_view(a) ? "out_stride" : strides_[a]) + "]";
+}
+
+std::string KernelPrinter::position(bool lanes) const {
+  if (form_.rows == 0) return lanes ? "first + c + k" : "first + p";
+  if (form_.unit_pitch) return lanes ? "start + c + k" : "start + p";
+  return lanes ? "start + i64(c + k) * pitch" : "start + i64(p) * pitch";
+}
+
+std::string KernelPrinter::call(const std::string &name, const Reads &r, bool lanes) const {
+  std::vector<std::string> args;
+  for (uint32_t a : r.args) args.push_back(element(a, lanes));
+  for (uint32_t u : r.uniforms) args.push_back(names_.uniforms[u]);
+  if (r.position) args.push_back(position(lanes));
+  std::string s = name + "(";
+  for (size_t k = 0; k < args.size(); ++k) s += (k ? ", " : "") + args[k];
+  return s + ")";
+}
+
+void KernelPrinter::conditional(Lines &out, int indent, const std::string &head, const std::string &body) const {
+  const std::string line = head + (head.empty() ? "" : " ") + body;
+  if (indent + line.size() <= columns) {
+    out.add(indent, line);
+    return;
+  }
+  const size_t last = head.rfind(" && ");
+  if (indent + head.size() > columns && last != std::string::npos) {
+    out.add(indent, head.substr(0, last + 3));
+    out.add(indent + int(head.find('(')) + 1, head.substr(last + 4));
+  } else if (!head.empty()) out.add(indent, head);
+  const int inner = head.empty() ? indent : indent + 2;
+  const size_t open = body.rfind("(", body.find(' ', body.find('(')));
+  if (inner + body.size() <= columns || open == std::string::npos) {
+    out.add(inner, body);
+    return;
+  }
+  // A long call: its arguments continue below the first.
+  std::vector<std::string> items;
+  size_t at = open + 1;
+  for (size_t comma; (comma = body.find(", ", at)) != std::string::npos; at = comma + 2)
+    items.push_back(body.substr(at, comma - at));
+  items.push_back(body.substr(at));
+  out.list(inner, body.substr(0, open + 1), items, "");
+}
+
+// The piece of every position of a vector is known: whole vectors in, whole vector out, no position compared.
+void KernelPrinter::print_straight(Lines &out, int indent, size_t p) {
+  const Inst &root = k_[k_.pieces[p].values[0]];
+  const Reads &r = values_read_[p];
+  const bool bits = root.op == Op::Load && root.type == k_.outputs[0];
+  if (bits && access(root.a) == Access::Vector && !same_view(root.a)) {
+    vector_pointers_.insert(root.a), vector_types_.insert(dtype(root.a));
+    out.add(indent, "*" + outs_ + " = *" + pointers_[root.a] + ";");
+    return;
+  }
+  shared_ = shared(r.args);
+  std::set<std::string> loaded;
+  std::vector<std::string> loads;
+  for (uint32_t a : r.args) {
+    if (access(a) != Access::Vector) continue;
+    vector_types_.insert(dtype(a)), vector_operands_.insert(a);
+    if (!same_view(a)) vector_pointers_.insert(a);
+    const std::string load = (same_view(a) ? "v" : vector_name(a)) + " = *" + pointers_[a];
+    if (loaded.insert(load).second) loads.push_back(load);
+  }
+  out.statements(indent, "", loads);
+  conditional(out, indent, "for (int k = 0; k < " + num(v_) + "; ++k)",
+              "v.at[k] = " + call("piece" + num(p + 1), r, true) + ";");
+  out.add(indent, "*" + outs_ + " = v;");
+  shared_ = ~0u;
+}
+
+// The first-match chain at p; by lane, the value goes to v.at[k] and stays in registers.
+void KernelPrinter::print_matches(Lines &out, int indent, bool lanes) {
+  const std::string target = lanes ? "v.at[k]" : out_ + (form_.out == Access::Strided ? "[p * out_stride]" : "[p]");
+  const char *skip = v_ == 1 ? "return;" : "continue;";
+  for (size_t p = 0; p < count_; ++p) {
+    std::string condition = always(p) ? "" : matches(p);
+    if (residual(p)) {
+      if (condition.find("||") != std::string::npos) condition = "(" + condition + ")";
+      condition = conjunction(condition, call("guard" + num(p + 1), guards_read_[p], lanes));
+    }
+    if (p + 1 == count_ && identity(p)) return;
+    const std::string head =
+        condition.empty() ? (p ? "else" : "") : std::string(p ? "else if (" : "if (") + condition + ")";
+    conditional(out, indent, head,
+                identity(p) ? skip : target + " = " + call("piece" + num(p + 1), values_read_[p], lanes) + ";");
+  }
+}
+
+void KernelPrinter::print_chain(Lines &out, int indent) {
+  print_loop(out, indent, "for (int p = c < lo ? lo : c; p < z && p < hi; ++p)", false);
+}
+
+// One statement stands on the loop's own line, where there is room.
+void KernelPrinter::print_loop(Lines &out, int indent, const std::string &head, bool lanes) {
+  Lines matches;
+  print_matches(matches, indent + 2, lanes);
+  const std::string text = matches.str();
+  if (matches.count() == 1 && text.find("if (") == std::string::npos) {
+    conditional(out, indent, head, text.substr(indent + 2, text.size() - indent - 3));
+    return;
+  }
+  out.add(indent, head);
+  out.append(matches);
+}
+
+void KernelPrinter::print_lanes(Lines &out, int indent) {
+  std::vector<uint32_t> args;
+  bool keeps = false;
+  for (size_t p = 0; p < count_; ++p) {
+    keeps |= identity(p);
+    for (const Reads *r : {&values_read_[p], &guards_read_[p]}) args.insert(args.end(), r->args.begin(), r->args.end());
+  }
+  std::sort(args.begin(), args.end());
+  args.erase(std::unique(args.begin(), args.end()), args.end());
+  shared_ = shared(args);
+  std::vector<std::string> loads;
+  bool own = false;
+  for (uint32_t a : args) {
+    if (access(a) != Access::Vector || (same_view(a) && own)) continue;
+    own |= same_view(a);
+    vector_types_.insert(dtype(a)), vector_operands_.insert(a);
+    if (!same_view(a)) vector_pointers_.insert(a);
+    loads.push_back((same_view(a) ? "v" : vector_name(a)) + " = *" + pointers_[a]);
+  }
+  if (keeps && !own) loads.push_back("v = *" + outs_);
+  out.statements(indent, "", loads);
+  const std::string steps = num(v_);
+  print_loop(out, indent,
+             locals_.empty() ? "for (int k = 0; k < " + steps + "; ++k)"
+                             : "for (int k = 0, p = c; k < " + steps + "; ++k, ++p)",
+             true);
+  out.add(indent, "*" + outs_ + " = v;");
+  shared_ = ~0u;
+}
+
+void KernelPrinter::print_single(Lines &out) {
+  out.add(2, "const int p = threadIdx.x;");
+  out.add(2, "if (p >= hi) return;");
+  print_matches(out, 2, false);
+}
+
+void KernelPrinter::print_body(Lines &out) {
+  const std::string inside = "lo <= c && z <= hi";
+  if (!masked_) {
+    // One piece, or too many for a mask, or a guard on data that may hold anywhere.
+    out.add(2, "if (" + inside + ") {", "");
+    if (count_ == 1 && !residual(0)) print_straight(out, 4, 0);
+    else print_lanes(out, 4);
+    out.add(2, "} else {", "an end of the row");
+    print_chain(out, 4);
+    out.add(2, "}");
+    return;
+  }
+  out.add(2, "switch (" + inside + " ? may : 0) {");
+  for (size_t p = 0; p < masked_; ++p) {
+    if (residual(p)) continue;
+    const Inst &root = k_[k_.pieces[p].values[0]];
+    const bool bits = root.op == Op::Load && root.type == k_.outputs[0];
+    const char *how = identity(p) ? ": in place already" : bits ? ": moved as bits" : "";
+    out.add(2, "case " + num(int64_t(1) << p) + ":", "piece " + num(p + 1) + " alone" + how);
+    if (!identity(p)) print_straight(out, 4, p);
+    out.add(4, "break;");
+  }
+  if (lanes_) {
+    out.add(2, "case 0:", "an end of the row: the first that matches");
+    print_chain(out, 4);
+    out.add(4, "break;");
+    out.add(2, "default:", "several pieces: the first that matches, chosen by lane");
+    print_lanes(out, 4);
+  } else {
+    out.add(2, "default:", "several pieces, or an end of the row: the first that matches");
+    print_chain(out, 4);
+  }
+  out.add(2, "}");
+}
+
+} // namespace elsewise::cuda

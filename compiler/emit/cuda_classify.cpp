@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a block and a thread stand, and which pieces can match there: the kernel's text up to its bodies. It prints no
+// piece.
+#include "compiler/emit/cuda_kernel.h"
+
+namespace elsewise::cuda {
+
+static constexpr size_t most_masked_pieces = 31; // bits of the mask, an int
+
+void KernelPrinter::choose_pieces() {
+  while (count_ < k_.pieces.size()) {
+    const size_t p = count_++;
+    nothing_ &= identity(p);
+    values_read_.push_back(reads(k_, k_.pieces[p].values[0]));
+    guards_read_.push_back(residual(p) ? reads(k_, k_.pieces[p].guard) : Reads{});
+    position_ |= values_read_[p].position || guards_read_[p].position;
+    if (always(p) && !residual(p)) break;
+  }
+  // A residual guard that no range bounds meets every vector: from there on no piece is alone, and the mask ends.
+  size_t end = 0;
+  bool straight = false;
+  while (end < count_) {
+    const size_t p = end++;
+    straight |= !residual(p);
+    lanes_ |= residual(p);
+    if (always(p) && residual(p)) break;
+  }
+  for (size_t p = end; p < count_; ++p) lanes_ |= residual(p);
+  masked_ = v_ > 1 && count_ > 1 && count_ <= most_masked_pieces && straight ? end : 0;
+  if (v_ > 1 && count_ > 1 && !masked_) lanes_ = true;
+}
+
+std::string KernelPrinter::any_box(size_t p, const char *both, std::string (*term)(const Bound &)) const {
+  std::string s;
+  const auto &boxes = bounds_[p];
+  for (const Bound &b : boxes) {
+    std::string t = term(b);
+    if (boxes.size() > 1 && t.find("&&") != std::string::npos) t = "(" + t + ")";
+    s += (s.empty() ? "" : both) + t;
+  }
+  return s;
+}
+
+std::string KernelPrinter::holds_everywhere(size_t p) const {
+  return any_box(p, " || ", [](const Bound &b) {
+    return conjunction(b.lo.empty() ? "" : b.lo + " <= c", b.hi.empty() ? "" : "z <= " + b.hi);
+  });
+}
+
+std::string KernelPrinter::meets(size_t p) const {
+  return any_box(p, " || ", [](const Bound &b) {
+    return conjunction(b.lo.empty() ? "" : b.lo + " < z", b.hi.empty() ? "" : "c < " + b.hi);
+  });
+}
+
+std::string KernelPrinter::matches(size_t p) const {
+  return any_box(p, " || ", [](const Bound &b) {
+    return conjunction(b.lo.empty() ? "" : "p >= " + b.lo, b.hi.empty() ? "" : "p < " + b.hi);
+  });
+}
+
+// The block's (and row's) first position, and every pointer moved there.
+void KernelPrinter::print_origin(Lines &out) {
+  const int64_t width = int64_t(block_threads) * v_, aligned = std::min<int64_t>(16, v_ * bytes(k_.outputs[0]));
+  auto pointer_sum = [&](const std::string &name, SlotKind stride_kind, uint32_t index, const std::string &stride_name,
+                         bool strided) {
+    std::string s;
+    for (const SlotInfo &slot : slots_)
+      if (slot.kind == stride_kind && slot.index == index && stride_kind == SlotKind::InStride)
+        s += (s.empty() ? "r" : " + r") + num(slot.box) + " * " + stride_name + num(slot.box);
+      else if (slot.kind == stride_kind && stride_kind == SlotKind::OutStride)
+        s += (s.empty() ? "r" : " + r") + num(slot.index) + " * " + stride_name + num(slot.index);
+    if (!name.empty()) s += (s.empty() ? "" : " + ") + std::string("first") + (strided ? " * " + name : "");
+    return s;
+  };
+  const std::string out_rows = pointer_sum("", SlotKind::OutStride, 0, "out_stride", false);
+  const std::string alignment = v_ > 1 ? "; `" + out_ + "` is " + num(aligned) + "-byte aligned there" : "";
+  if (form_.rows == 0) {
+    if (has(SlotKind::Live)) {
+      out.add(2, "const i64 first = live_block(live, blockIdx.x) * " + num(width) + " - shift;",
+              "the block's first position" + alignment);
+    } else
+      out.add(2, "const i64 first = blockIdx.x * " + num(width) + "ll - shift;",
+              "the block's first position" + alignment);
+  } else {
+    const bool narrow = form_.narrow;
+    const std::string type = narrow ? "int" : "i64";
+    const std::string row = narrow ? "blockIdx.x / blocks * blockDim.y + threadIdx.y"
+                                   : "i64(blockIdx.x / blocks) * blockDim.y + threadIdx.y";
+    const std::string name = form_.rows == 1 ? "r0" : "row";
+    out.add(2, "const " + type + " " + name + " = " + row + ";");
+    out.add(2, "if (" + name + " >= rows) return;");
+    // Axis 0 is the fastest. Each quotient feeds the next division.
+    if (form_.rows > 1) {
+      std::string rest = "row";
+      for (int d = 0; d + 1 < form_.rows; ++d) {
+        const bool last = d + 2 == form_.rows;
+        const std::string length = "length" + num(d), next = last ? "r" + num(d + 1) : "rest" + num(d + 1);
+        out.add(2, "const " + type + " " + next + " = " + rest + " / " + length + ", r" + num(d) + " = " + rest +
+                       " - " + next + " * " + length + ";");
+        rest = next;
+      }
+    }
+    std::string head;
+    if (v_ > 1) {
+      out.add(2, "const int head = (" + out_rows + " + shift) & " + num(v_ - 1) + ";",
+              "the row starts `head` positions into a vector");
+      head = " - head";
+    }
+    const std::string step = v_ > 1 ? " * " + num(v_) : "";
+    out.add(2,
+            "const " + type +
+                " first = " + (narrow ? "blockIdx.x % blocks * blockDim.x" : "i64(blockIdx.x % blocks * blockDim.x)") +
+                step + head + ";",
+            "the block's first position in the row");
+  }
+  std::vector<std::string> moves;
+  const auto out_sum = pointer_sum(form_.out == Access::Strided ? "out_stride" : "first", SlotKind::OutStride, 0,
+                                   "out_stride", form_.out == Access::Strided);
+  moves.push_back(out_ + " += " + out_sum);
+  std::vector<std::string> values;
+  for (uint32_t a = 0; a < k_.arguments.size(); ++a) {
+    if (!has(SlotKind::In, a)) continue;
+    const std::string stride = strides_[a];
+    if (access(a) == Access::Broadcast) {
+      const std::string offset = pointer_sum("", SlotKind::InStride, a, stride, false);
+      values.push_back(values_[a] + " = " +
+                       (offset.empty() ? "*" + names_.args[a] : names_.args[a] + "[" + offset + "]"));
+      out.add(2, "const " + std::string(stored(dtype(a))) + " " + values.back() + ";", "the same along the row");
+      continue;
+    }
+    const bool strided = access(a) == Access::Strided;
+    moves.push_back(names_.args[a] +
+                    " += " + pointer_sum(strided ? stride : "first", SlotKind::InStride, a, stride, strided));
+  }
+  out.statements(2, "", moves);
+  if (form_.rows == 0) return;
+  std::string base;
+  for (int d = 0; d < form_.rows; ++d)
+    if (has(SlotKind::RowPitch, d)) base += (base.empty() ? "r" : " + r") + num(d) + " * pitch" + num(d);
+  if (base.empty()) return;
+  out.add(2, "const " + std::string(integer()) + " rowbase = " + base + ";",
+          "the row's first element in row-major order");
+  if (position_)
+    out.add(2, std::string("const i64 start = rowbase + ") + (form_.unit_pitch ? "first;"
+                                                              : form_.narrow   ? "i64(first) * pitch;"
+                                                                               : "first * pitch;"));
+}
+
+void KernelPrinter::print_bounds(Lines &out) {
+  auto statement = [&](std::vector<std::string> items) { out.statements(2, "const int ", items); };
+  if (v_ > 1) statement({"lo = local(-first)", "hi = local(extent - first)"});
+  else statement({"hi = local(extent - first)"});
+  std::vector<std::string> items;
+  for (const auto &[local, parameter] : locals_) {
+    std::string at = parameter;
+    if (form_.rows > 0) at += " - rowbase";
+    if (form_.rows > 0 && !form_.unit_pitch) at = "ceil_div(" + at + ", pitch)";
+    items.push_back(local + " = local(" + at + " - first)");
+  }
+  statement(items);
+}
+
+void KernelPrinter::print_vectors(Lines &out) {
+  out.add(2, "const int c = threadIdx.x * " + num(v_) + ", z = c + " + num(v_) + ";",
+          "this thread: [c, z) from `first`");
+}
+
+void KernelPrinter::print_mask(Lines &out) {
+  // Bit p: piece p+1 can match somewhere in [c, z), and no earlier piece holds on all of it.
+  std::vector<std::string> all, terms;
+  auto build = [&](bool cumulative) {
+    all.clear(), terms.clear();
+    std::vector<std::string> earlier;
+    for (size_t p = 0; p < masked_; ++p) {
+      std::string term = always(p) ? "" : meets(p);
+      size_t parts = term.empty() ? 0 : 1;
+      if (!earlier.empty() && term.find("||") != std::string::npos) term = "(" + term + ")";
+      for (size_t e = cumulative && !earlier.empty() ? earlier.size() - 1 : 0; e < earlier.size(); ++e, ++parts)
+        term = conjunction(term, "!" + earlier[e]);
+      if (term.empty()) term = "1";
+      const bool bare = parts == 1 && term[0] == '!' && term.find(' ') == std::string::npos;
+      if (!bare && term != "1") term = "(" + term + ")";
+      terms.push_back(p ? term + " << " + num(p) : term);
+      if (residual(p) || always(p) || p + 1 == masked_) continue;
+      const std::string name = "all" + num(p + 1);
+      std::string holds = holds_everywhere(p);
+      if (cumulative && !earlier.empty())
+        holds = earlier.back() + " || " +
+                (holds.find("&&") != std::string::npos && holds.find("||") == std::string::npos ? "(" + holds + ")"
+                                                                                                : holds);
+      all.push_back(name + " = " + holds);
+      earlier.push_back(name);
+    }
+  };
+  build(false);
+  auto joined = [&] {
+    std::string s;
+    for (const std::string &t : terms) s += (s.empty() ? "" : " | ") + t;
+    return s;
+  };
+  const std::string comment = "pieces that can match in [c, z)";
+  const std::string line = "const int may = " + joined() + ";";
+  if (line.size() + 2 <= columns) {
+    out.statements(2, "const bool ", all);
+    out.add(2, line, comment);
+    return;
+  }
+  build(true);
+  out.comment(2, "allK: piece K, or one before it, holds on all of [c, z)");
+  out.statements(2, "const bool ", all);
+  out.add(2, "int may = " + terms[0] + ";", comment);
+  for (size_t t = 1; t < terms.size(); ++t) out.add(2, "may |= " + terms[t] + ";");
+}
+
+} // namespace elsewise::cuda

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The printer of CUDA kernels, shared by the files that print its parts. It is no interface: emit.h is.
+#pragma once
+#include "compiler/emit/cuda_expr.h"
+#include "compiler/ir/abi.h"
+#include <algorithm>
+
+namespace elsewise::cuda {
+
+inline std::string num(int64_t v) { return std::to_string(v); }
+/// `a && b`, or the one that is not empty.
+inline std::string conjunction(const std::string &a, const std::string &b) {
+  return a.empty() ? b : b.empty() ? a : a + " && " + b;
+}
+
+/// Prints one kernel. The parts stand in cuda.cpp (the whole and its signature), cuda_names.cpp, cuda_classify.cpp and
+/// cuda_bodies.cpp.
+class KernelPrinter {
+public:
+  explicit KernelPrinter(const Kernel &k)
+      : k_(k), form_(k.form), v_(std::max<int>(k.form.vector, 1)), helpers_(k.form.wide) {}
+  std::string run();
+
+private:
+  // One box bound: the kernel's parameter and its place relative to the block.
+  struct Bound {
+    std::string lo, hi; // "b2", "e1"; empty if open
+  };
+
+  // cuda_names.cpp
+  void choose_names();
+  // cuda_classify.cpp
+  void choose_pieces();
+  void print_origin(Lines &);
+  void print_bounds(Lines &);
+  void print_vectors(Lines &);
+  void print_mask(Lines &);
+  std::string any_box(size_t p, const char *both, std::string (*term)(const Bound &)) const;
+  std::string holds_everywhere(size_t p) const; // on all of [c, z)
+  std::string meets(size_t p) const;            // on some of [c, z)
+  std::string matches(size_t p) const;          // at p
+  // cuda_bodies.cpp
+  void print_straight(Lines &, int indent, size_t piece);
+  void print_lanes(Lines &, int indent);
+  void print_chain(Lines &, int indent);
+  void print_loop(Lines &, int indent, const std::string &head, bool lanes);
+  void print_body(Lines &);
+  void print_single(Lines &);
+  void print_matches(Lines &, int indent, bool lanes);
+  std::string element(uint32_t a, bool lanes) const;
+  std::string position(bool lanes) const;
+  std::string call(const std::string &name, const Reads &, bool lanes) const;
+  // The operand that shares the output's vector variable, no_node if none.
+  uint32_t shared(const std::vector<uint32_t> &args) const;
+  std::string vector_name(uint32_t a) const { return a == shared_ ? "v" : vectors_[a]; }
+  void conditional(Lines &, int indent, const std::string &head, const std::string &body) const;
+  // cuda.cpp
+  void print_pieces(Lines &);
+  void print_signature(Lines &);
+  void print_tools(Lines &);
+  void print_head(Lines &) const;
+
+  std::string_view integer() const { return form_.narrow ? "int" : "i64"; }
+  bool same_view(uint32_t a) const { return a < form_.same_view.size() && form_.same_view[a]; }
+  Access access(uint32_t a) const {
+    return same_view(a) ? form_.out : a < form_.args.size() ? form_.args[a] : Access::Absent;
+  }
+  DType dtype(uint32_t a) const { return k_.arguments[a].type.dtype; }
+  std::string vector_type(DType d) const { return std::string(spelling(d)) + "x" + num(v_); }
+  bool identity(size_t p) const { return is_identity(k_, uint32_t(p)); }
+  bool has(SlotKind kind, uint32_t index = 0) const {
+    return std::any_of(slots_.begin(), slots_.end(),
+                       [&](const SlotInfo &s) { return s.kind == kind && s.index == index; });
+  }
+  static std::string box_suffix(size_t box) { return box ? std::string(1, char('a' + box)) : ""; }
+  bool always(size_t p) const { // no range says where this piece holds
+    const auto &boxes = k_.pieces[p].boxes;
+    return boxes.empty() || std::any_of(boxes.begin(), boxes.end(), [](const auto &box) { return box.empty(); });
+  }
+  bool residual(size_t p) const { return k_.pieces[p].guard != no_node; }
+
+  const Kernel &k_;
+  const Form &form_;
+  const int v_;
+  std::vector<SlotInfo> slots_;
+  KernelNames names_;
+  Helpers helpers_;
+  std::string out_;                                         // name of the output pointer
+  std::vector<std::string> vectors_, pointers_;             // by argument: its vector variable and vector pointer
+  std::vector<std::string> values_;                         // by argument: a Broadcast operand's value
+  std::string outs_;                                        // name of its vector pointer
+  std::vector<std::string> strides_;                        // by argument: what its stride parameters' names begin with
+  std::vector<std::vector<Bound>> bounds_;                  // by piece, by box
+  std::vector<std::pair<std::string, std::string>> locals_; // of the bounds: "e1", "end1"
+  std::vector<Reads> values_read_, guards_read_;
+  size_t count_ = 0;                   // pieces that can be reached: a piece that always holds ends the list
+  size_t masked_ = 0;                  // pieces with a bit in the mask; 0: no mask
+  bool lanes_ = false;                 // vectors inside the row that no sole piece covers choose by lane
+  bool nothing_ = true;                // every piece is the element itself
+  bool position_ = false;              // some piece or guard reads the position as a value
+  uint32_t shared_ = ~0u;              // while a body is printed: see shared()
+  std::set<DType> vector_types_;       // that the text used
+  std::set<uint32_t> vector_operands_; // arguments whose vector variable the text used
+  std::set<uint32_t> vector_pointers_;
+};
+
+} // namespace elsewise::cuda

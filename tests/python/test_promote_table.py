@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checked-in table of torch's promotion is that of the torch in use; the C++ unit tests compare promote() with it."""
+"""The checked-in table of torch's promotion is that of the torch in use; C++ unit tests compare promote() with it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes promote_table.inc: what torch.result_type and torch.can_cast say of every pair of the language's dtypes.
 
-Run it by hand when dtypes are added: `python tests/unit/promote_table.py > tests/unit/promote_table.inc`. The unit tests
-read the table; tests/python/test_promote_table.py compares it with the torch that is installed.
+Run it by hand when dtypes are added: `python tests/unit/promote_table.py > tests/unit/promote_table.inc`. The unit
+tests read the table; tests/python/test_promote_table.py compares it with the torch that is installed.
 """
 
 from __future__ import annotations

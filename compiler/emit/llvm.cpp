@@ -362,9 +362,9 @@ private:
       }
     }
     for (size_t o = 0; o < k.outputs.size(); ++o)
-      annotate(b.CreateAlignedStore(result[o], element(out_here[o], k.outputs[o], out_inner()),
-                                    Align(bytes(k.outputs[o]))),
-               true);
+      annotate(
+          b.CreateAlignedStore(result[o], element(out_here[o], k.outputs[o], out_inner()), Align(bytes(k.outputs[o]))),
+          true);
     Value *after = b.CreateAdd(t, b.getInt64(1), "t.next", true, true);
     t->addIncoming(after, b.GetInsertBlock());
     auto *back = b.CreateCondBr(b.CreateICmpEQ(after, length), next, loop);
@@ -386,9 +386,13 @@ private:
     if (rowbase) first = b.CreateAdd(rowbase, first);
   }
 
+  // One vector a turn: iterations are independent, so that more of them only lengthen what is compiled and what a short
+  // row cannot use.
   MDNode *loop_metadata() {
     MDNode *progress = MDNode::get(context, {MDString::get(context, "llvm.loop.mustprogress")});
-    MDNode *id = MDNode::getDistinct(context, {nullptr, progress});
+    MDNode *single = MDNode::get(
+        context, {MDString::get(context, "llvm.loop.interleave.count"), ConstantAsMetadata::get(b.getInt32(1))});
+    MDNode *id = MDNode::getDistinct(context, {nullptr, progress, single});
     id->replaceOperandWith(0, id);
     return id;
   }

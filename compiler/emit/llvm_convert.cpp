@@ -27,15 +27,19 @@ Value *Arithmetic::cast(Value *v, DType from, DType to) {
   return b.CreateIntCast(v, type(to), from_signed);
 }
 
-// Truncates, saturates, NaN is 0. LLVM has an intrinsic for it, which x86 works one element at a time; compares and selects make vectors.
+// Truncates, saturates, NaN is 0. LLVM has an intrinsic for it, which x86 works one element at a time; compares and
+// selects make vectors.
 Value *Arithmetic::float_to_integer(Value *v, llvm::Type *result, bool is_signed) {
   llvm::Type *t = v->getType();
   const unsigned width = result->getIntegerBitWidth();
   const APInt least = is_signed ? APInt::getSignedMinValue(width) : APInt::getZero(width);
   const APInt greatest = is_signed ? APInt::getSignedMaxValue(width) : APInt::getMaxValue(width);
-  auto real = [&](const APInt &i) { return ConstantFP::get(t, is_signed ? i.signedRoundToDouble() : i.roundToDouble()); };
+  auto real = [&](const APInt &i) {
+    return ConstantFP::get(t, is_signed ? i.signedRoundToDouble() : i.roundToDouble());
+  };
   Value *zero = ConstantFP::get(t, 0), *low = real(least), *high = real(greatest);
-  if (width < 32 || (width == 32 && is_signed && t->isDoubleTy())) { // both ends are floats and fit the CPU's own conversion
+  if (width < 32 ||
+      (width == 32 && is_signed && t->isDoubleTy())) { // both ends are floats and fit the CPU's own conversion
     v = b.CreateSelect(b.CreateFCmpORD(v, v), v, zero);
     v = b.CreateSelect(b.CreateFCmpOLT(v, low), low, v);
     v = b.CreateSelect(b.CreateFCmpOGT(v, high), high, v);

@@ -4,10 +4,10 @@
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/OptBisect.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/SubtargetFeature.h"
@@ -21,13 +21,6 @@
 
 namespace elsewise {
 using namespace llvm;
-
-// LLVM has these as options of its tools only. This copy of LLVM is nobody else's, and compile_mutex() is held.
-static void set_option(StringRef name, bool value) {
-  auto &options = cl::getRegisteredOptions();
-  if (const auto found = options.find(name); found != options.end())
-    static_cast<cl::opt<bool> *>(found->second)->setValue(value);
-}
 
 std::unique_ptr<TargetMachine> make_machine(const std::string &cpu, std::string &error) {
   static std::once_flag once;
@@ -60,9 +53,7 @@ CpuTarget describe(const TargetMachine &machine) {
   return {.f16c = machine.getMCSubtargetInfo().checkFeatures("+f16c")};
 }
 
-void optimise(Module &module, TargetMachine &machine, bool short_loops) {
-  // A vector loop for the remainder too costs a fifth of the time to compile, and makes rows of 17 to 100 positions three to eight times faster.
-  set_option("enable-epilogue-vectorization", short_loops);
+void optimise(Module &module, TargetMachine &machine) {
   module.setTargetTriple(machine.getTargetTriple());
   module.setDataLayout(machine.createDataLayout());
   LoopAnalysisManager loops;
@@ -92,9 +83,22 @@ void optimise(Module &module, TargetMachine &machine, bool short_loops) {
     if (!f.isDeclaration()) passes.run(f, functions);
 }
 
+namespace {
+
+// Loops come with one counter and ready addresses. Looking for better ones takes a third of the time to compile and
+// finds none.
+class Gate final : public OptPassGate {
+public:
+  bool shouldRunPass(StringRef pass, StringRef) const override { return pass != "Loop Strength Reduction"; }
+  bool isEnabled() const override { return true; }
+};
+
+} // namespace
+
 bool generate(Module &module, TargetMachine &machine, CodeGenFileType type, SmallVectorImpl<char> &bytes,
               std::string &error) {
-  set_option("disable-lsr", true); // loops come with one counter and ready addresses; looking for better ones takes a third of the time
+  static Gate gate;
+  module.getContext().setOptPassGate(gate);
   raw_svector_ostream stream(bytes);
   legacy::PassManager passes;
   if (machine.addPassesToEmitFile(passes, stream, nullptr, type)) {

@@ -14,8 +14,7 @@ namespace elsewise {
 std::unique_ptr<llvm::TargetMachine> make_machine(const std::string &cpu, std::string &error);
 CpuTarget describe(const llvm::TargetMachine &);
 /// A short list of passes: what makes a piece's loop a vector loop, and little else, since a call waits for it.
-/// `short_loops`: loops are often shorter than a few vectors. Under compile_mutex(), like generate().
-void optimise(llvm::Module &, llvm::TargetMachine &, bool short_loops);
+void optimise(llvm::Module &, llvm::TargetMachine &);
 bool generate(llvm::Module &, llvm::TargetMachine &, llvm::CodeGenFileType, llvm::SmallVectorImpl<char> &,
               std::string &error);
 

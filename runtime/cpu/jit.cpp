@@ -79,7 +79,7 @@ std::unique_ptr<CpuCode> compile_cpu(const Kernel &scheduled, std::string &error
   context.setDiscardValueNames(true);
   std::unique_ptr<Module> module = make_module(scheduled, context, *host, error);
   if (!module) return nullptr;
-  optimise(*module, *host, scheduled.form.rows > 0);
+  optimise(*module, *host);
   SmallVector<char, 0> object;
   if (!generate(*module, *host, CodeGenFileType::ObjectFile, object, error)) return nullptr;
   std::unique_ptr<LinkedCode> code = link_object(object, "elsewise", error);
@@ -100,7 +100,7 @@ std::string cpu_text(const Kernel &scheduled, bool assembly, const std::string &
   LLVMContext context;
   std::unique_ptr<Module> module = make_module(scheduled, context, *machine, error);
   if (!module) return "";
-  optimise(*module, *machine, scheduled.form.rows > 0);
+  optimise(*module, *machine);
   if (!assembly) return text_of(*module);
   SmallVector<char, 0> text;
   if (!generate(*module, *machine, CodeGenFileType::AssemblyFile, text, error)) return "";

@@ -57,7 +57,7 @@ std::string link_error(const char *callee) {
   b.SetInsertPoint(llvm::BasicBlock::Create(context, "", entry));
   b.CreateCall(module.getOrInsertFunction(callee, type));
   b.CreateRetVoid();
-  optimise(module, *machine, false);
+  optimise(module, *machine);
   llvm::SmallVector<char, 0> object;
   if (!generate(module, *machine, llvm::CodeGenFileType::ObjectFile, object, error)) return "not generated";
   code = link_object(object, "entry", error);

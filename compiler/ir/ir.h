@@ -101,6 +101,7 @@ struct Check {
   DType dtype = DType::Index;
   uint32_t piece = ~0u;
   Span where;
+  bool in_guard = false; // the piece's guard needs it, so that even a position that the guard refuses does
 };
 
 /// One placed node. `under`: the step of the where, and, or whose arm protects it (none: ~0u).

@@ -146,7 +146,7 @@ void check(raw_ostream &out, const Check &c) {
   if (c.what == Check::NonZero) out << "nonzero";
   if (c.what == Check::Fits) out << "fits " << elsewise::spelling(c.dtype);
   out << " %" << c.node;
-  if (c.piece != ~0u) out << " piece " << c.piece;
+  if (c.piece != ~0u) out << " piece " << c.piece << (c.in_guard ? " guard" : "");
   place(out, c.where);
   out << '\n';
 }
@@ -197,7 +197,7 @@ std::string print(const Kernel &k) {
   for (NodeId n = 0; n < k.insts.size(); ++n) node(out, k, n);
   for (const Piece &p : k.pieces) piece(out, p);
   for (const Check &c : k.checks) check(out, c);
-  if (!k.form.args.empty()) form(out, k);
+  if (k.form != Form{} || !k.bodies.empty()) form(out, k);
   if (k.bodies.empty()) return text;
   list(out, "host", k.host);
   list(out, "uniforms", k.uniforms);

@@ -109,8 +109,9 @@ NodeId expand_call(Kernel &k, Builder &b, uint32_t row, DType type, const std::v
   switch (r.rule) {
   case Rule::Select:
     return b.where(operands[0], operands[1], operands[2]);
-  case Rule::Predicate:
-    return is_float(type) ? b.call(uint8_t(row), DType::Bool, operands) : b.integer(DType::Bool, 0);
+  case Rule::Predicate: // of integers false, but an index may still leave 64 bits on the way
+    return is_float(type) ? b.call(uint8_t(row), DType::Bool, operands)
+                          : b.compare(CompareOp::Ne, operands[0], operands[0], false);
   case Rule::Rounding:
     if (!is_float(type)) return operands[0];
     break;

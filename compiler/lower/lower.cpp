@@ -54,7 +54,9 @@ private:
     piece.text = one_line(source.slice(p.where));
     const LineColumn at = source.position(p.where.begin);
     piece.line = at.line, piece.column = at.column;
+    in_guard = true;
     if (p.guard != no_expr) piece.guard = value(p.guard, Use::Value);
+    in_guard = false;
     if (k[value(p.value, Use::Value)].type == DType::Index && is_integer(typed.promoted))
       fits(p.value, typed.promoted, value(p.value, Use::Value));
     piece.values = {b.cast(value(p.value, Use::Value), typed.result)};
@@ -70,7 +72,7 @@ private:
     return n;
   }
   void check(Check::What what, NodeId n, int harmless, DType dtype, Span where) {
-    k.checks.push_back({what, guarded(n, harmless), dtype, uint32_t(k.pieces.size()), where});
+    k.checks.push_back({what, guarded(n, harmless), dtype, uint32_t(k.pieces.size()), where, in_guard});
   }
 
   void fits(ExprId e, DType dtype, NodeId n) {
@@ -218,7 +220,8 @@ private:
   Kernel k;
   Builder b;
   std::map<std::pair<ExprId, Use>, NodeId> made; // of the piece in hand
-  std::vector<NodeId> conditions;                // host conditions that hold where the walk is
+  bool in_guard = false;
+  std::vector<NodeId> conditions; // host conditions that hold where the walk is
 };
 
 } // namespace

@@ -82,7 +82,10 @@ public:
       if (piece.guard != no_node) tested.push_back({p, mine});
       if (mine.empty()) continue;
       for (const Check &c : k.checks)
-        if (c.piece == p && !check(c)) return found;
+        if (c.piece == p && !check(c)) {
+          if (reached(p, mine, c.in_guard)) return found;
+          found.fault = {};
+        }
       if (!indexes(p, mine)) return found;
     }
     return found;
@@ -144,8 +147,27 @@ private:
     for (const auto &[earlier, runs] : tested)
       for (const Run &run : runs)
         if (earlier < p && run.begin <= r.begin && r.end <= run.end &&
-            walker().guard_holds(earlier, r.begin, r.end - 1))
+            walker().guard(earlier, r.begin, r.end - 1) == Intervals::Truth::Always)
           return true;
+    return false;
+  }
+
+  /// Some position is left to the piece, as far as the host can tell: tested guards of earlier pieces may take them
+  /// all.
+  bool reached(uint32_t p, const Runs &mine, bool by_guard) {
+    const bool tests = !by_guard && k.pieces[p].guard != no_node;
+    int budget = 4096;
+    Runs todo = mine;
+    while (!todo.empty()) {
+      const Run r = todo.back();
+      todo.pop_back();
+      if (taken(p, r)) continue;
+      if (tests && walker().guard(p, r.begin, r.end - 1) == Intervals::Truth::Never) continue;
+      if (r.end - r.begin == 1 || (tested.empty() && !tests) || --budget <= 0) return true;
+      const int64_t middle = r.begin + (r.end - r.begin) / 2;
+      todo.push_back({r.begin, middle});
+      todo.push_back({middle, r.end});
+    }
     return false;
   }
 

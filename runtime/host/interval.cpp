@@ -25,9 +25,11 @@ Intervals::Found Intervals::piece(uint32_t piece, int64_t first, int64_t last) {
   return found_;
 }
 
-bool Intervals::guard_holds(uint32_t piece, int64_t first, int64_t last) {
+Intervals::Truth Intervals::guard(uint32_t piece, int64_t first, int64_t last) {
   ++round_, first_ = first, last_ = last, found_ = {};
-  return evaluate(k_.pieces[piece].guard, false).lo == 1 && found_.fault == HostFault::None;
+  const Value v = evaluate(k_.pieces[piece].guard, false);
+  if (v.lo != v.hi || found_.fault != HostFault::None) return Truth::Varies;
+  return v.lo ? Truth::Always : Truth::Never;
 }
 
 Intervals::Found Intervals::bound(NodeId n) {

@@ -37,8 +37,9 @@ public:
   };
   /// The residual guard, and unless it is false on all of them, the values.
   Found piece(uint32_t piece, int64_t first, int64_t last);
-  /// True if the residual guard of the piece holds on all of [first, last] whatever the tensors.
-  bool guard_holds(uint32_t piece, int64_t first, int64_t last);
+  /// The residual guard of the piece on all of [first, last], whatever the tensors; Varies if that cannot be said.
+  enum class Truth : uint8_t { Never, Always, Varies };
+  Truth guard(uint32_t piece, int64_t first, int64_t last);
   /// A range's end, which stands for comparisons that no tensor entered: only the conditions in it are values.
   Found bound(NodeId);
   /// The values of one Index node.

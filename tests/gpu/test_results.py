@@ -175,9 +175,8 @@ def test_data_in_two_places_is_refused(torch: Any) -> None:
             call(x, y=np.zeros(8, np.float32), out=out)
         with pytest.raises(ValueError, match="`out` is on the CPU"):
             call(x, y=x, out=torch.zeros(8))
-        with pytest.raises(ValueError, match="NumPy"):
-            call(x, y=np.float32([1.0])[0:1].reshape(()), out=out)
     assert out.tolist() == [7.0] * 8
+    assert k(x, y=np.array(1.5, np.float32)).tolist() == [1.5] * 8  # a 0-d array on the host goes with CUDA data, as in torch
 
 
 def test_overlap_and_wrong_outputs_leave_everything_as_it_was(torch: Any, seed: ew.Kernel) -> None:
@@ -235,7 +234,7 @@ def test_generated_results(torch: Any) -> None:
     i = torch.arange(1000, device="cuda")
     assert torch.equal(k(shape=1000, device="cuda"), torch.where(i < 500, i, 1000 - i))
     assert k(shape=(10, 100), device="cuda:0", dtype=torch.float16).dtype == torch.float16
-    with pytest.raises((ValueError, RuntimeError), match="device"):
+    with pytest.raises((ValueError, RuntimeError), match="(?i)device"):
         k(shape=10, device="cuda:63")
 
 

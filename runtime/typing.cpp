@@ -36,21 +36,7 @@ Result<Typing *> typing_for(const Spec &spec, const Signature &signature, const 
   Sink sink;
   Typing typing{signature, host_scalar, specialise(spec.source, spec.ast, spec.names, signature, sink), {}, false,
                 {},        {}};
-  if (sink.failed()) {
-    // If only the store is wrong, the rule is right and the call is not.
-    const auto &found = sink.diagnostics();
-    const bool store = std::all_of(found.begin(), found.end(), [](const auto &d) {
-      return d.code == Code::CannotStore || d.severity == Severity::Warning;
-    });
-    result = spec_fault<Typing *>(sink, spec.source);
-    if (store) {
-      const auto &all = result.diagnostics;
-      const auto error = std::find_if(all.begin(), all.end(), [](const Diagnostic &d) { return d.error; });
-      return fault<Typing *>(Fault::Type, error->message + ", which `out` or `dtype=` asks for: give one that takes it",
-                             spec);
-    }
-    return result;
-  }
+  if (sink.failed()) return spec_fault<Typing *>(sink, spec.source);
   if (!typing.typed.complete) return fault<Typing *>(Fault::Internal, "the types of the rule are not complete", spec);
   typing.kernel = read_on_host(lower(spec.source, spec.ast, spec.names, signature, typing.typed), host_scalar);
 

@@ -158,6 +158,10 @@ int drive(const Options &options) {
   if (std::string wrong = parse_signature(options, *compiled.value, request.signature); !wrong.empty())
     return usage(wrong);
   auto emitted = api::emit(*compiled.value, request);
+  if (!emitted && emitted.fault == api::Fault::Type && !emitted.diagnostics.empty()) { // of a call; here it has a place
+    for (const api::Diagnostic &d : emitted.diagnostics) llvm::errs() << d.rendered;
+    return WrongSpec;
+  }
   if (!emitted) return fail(emitted.fault, emitted.message);
   return write(options, emitted.value);
 }

@@ -58,7 +58,7 @@ format: $(VENV)/ready
 	@$(SOURCES) '*.cpp' '*.h' | xargs -r $(BIN)/clang-format -i
 
 bench: build
-	@$(BIN)/python -m elsewise bench
+	@$(BIN)/python benchmarks/first_floor.py
 
 clean:
 	rm -rf build $(VENV) compile_commands.json

@@ -40,7 +40,9 @@ public:
     k.source = one_line(source.text());
     for (const Assumption &a : typed.assumed) // that it is a number, the signature says
       if (a.what == Assumption::NotNaN && signature.args[a.argument].kind == ArgKind::Float)
-        k.checks.push_back({.what = Check::NotNaN, .node = b.param(a.argument, DType::F64), .where = {}});
+        k.checks.push_back({.what = Check::NotNaN,
+                            .node = a.expr == no_expr ? b.param(a.argument, DType::F64) : value(a.expr, Use::Compare),
+                            .where = {}});
     for (size_t p = 0; p < ast.pieces.size(); ++p)
       if (typed.reachable[p]) piece(ast.pieces[p]);
     return std::move(k);

@@ -148,10 +148,16 @@ private:
     }
     const NodeId left = operand(e, 0, t), right = operand(e, 1, t);
     const bool divides = x.op == Operator::Div || x.op == Operator::FloorDiv || x.op == Operator::Mod;
-    const bool nonzero = constant(right) && k.constants[k[right].a].integer != 0;
-    if (divides && t.compute == DType::Index && host(right) && !nonzero)
-      check(Check::NonZero, right, 1, DType::Index, x.where);
     b.at(x.where);
+    const bool nonzero = constant(right) && k.constants[k[right].a].integer != 0;
+    if (divides && t.compute == DType::Index && host(right) && !nonzero) {
+      if (typed.at(ast.child(e, 1), t.operands).type.stage == Stage::Host) {
+        check(Check::NonZero, right, 1, DType::Index, x.where);
+      } else { // written with a position that fell away: by zero it gives 0, as for any position
+        const NodeId zero = b.integer(DType::Index, 0);
+        return b.where(b.compare(CompareOp::Ne, right, zero), operate(b, x.op, t.compute, left, right), zero);
+      }
+    }
     return operate(b, x.op, t.compute, left, right);
   }
 

@@ -6,7 +6,7 @@
 
 namespace elsewise {
 
-/// The kernel with `options.form`, or contiguous_form() if that is the default. Arguments that no node loads any
+/// The kernel with `options.form`, or contiguous_form() if none was given. Arguments that no node loads any
 /// more are Absent.
 Kernel form(const Kernel &, const PassOptions &);
 

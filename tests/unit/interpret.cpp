@@ -48,16 +48,18 @@ Kernel lowered(const std::string &spec, const std::vector<std::string> &argument
 
 Kernel scheduled(const std::string &spec, const std::vector<std::string> &arguments, Form form) {
   std::string error;
-  Kernel k = run_passes(lowered(spec, arguments), {.form = form, .verify_each = true, .observe = {}}, &error);
+  Kernel k = run_passes(lowered(spec, arguments),
+                        {.form = form, .has_form = form != Form{}, .verify_each = true, .observe = {}}, &error);
   EXPECT_EQ(error, "");
   return k;
 }
 
 Kernel after(const std::string &pass, const std::string &spec, const std::vector<std::string> &arguments) {
   Kernel found;
-  PassOptions options{.form = {}, .verify_each = true, .observe = [&](std::string_view name, const Kernel &k) {
-                        if (name == pass) found = k;
-                      }};
+  PassOptions options{
+      .form = {}, .has_form = false, .verify_each = true, .observe = [&](std::string_view name, const Kernel &k) {
+        if (name == pass) found = k;
+      }};
   std::string error;
   run_passes(lowered(spec, arguments), options, &error);
   EXPECT_EQ(error, "");

@@ -49,7 +49,7 @@ void compare(uint64_t seed, int &ran) {
   const Kernel first = lower(source, c->ast, c->names, c->signature, c->typed);
   ASSERT_EQ(verify(first), "") << print(first);
   std::string error;
-  Kernel k = run_passes(first, {.form = {}, .verify_each = true, .observe = {}}, &error);
+  Kernel k = run_passes(first, {.form = {}, .has_form = false, .verify_each = true, .observe = {}}, &error);
   ASSERT_EQ(error, "");
 
   const bool power = c->program.text.find("**") != std::string::npos;
@@ -66,7 +66,7 @@ void compare(uint64_t seed, int &ran) {
   if (call.check.wide) {
     Form wide = k.form;
     wide.wide = true;
-    k = run_passes(first, {.form = wide, .verify_each = true, .observe = {}}, &error);
+    k = run_passes(first, {.form = wide, .has_form = true, .verify_each = true, .observe = {}}, &error);
     ASSERT_EQ(error, "");
     call = host_call(k, parameters, n);
   }

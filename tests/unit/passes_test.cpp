@@ -242,7 +242,7 @@ TEST(Verifier, ComplaintsReachTheCaller) {
   Kernel k = lowered("x*2", {"x: f32"});
   k.pieces[0].values = {no_node};
   std::string error;
-  run_passes(k, {.form = {}, .verify_each = true, .observe = {}}, &error);
+  run_passes(k, {.form = {}, .has_form = false, .verify_each = true, .observe = {}}, &error);
   EXPECT_NE(error.find("after lowering: piece 0"), std::string::npos) << error;
 }
 

@@ -114,22 +114,53 @@ static PyObject *tuple_of(std::span<const int64_t> values) {
   return tuple;
 }
 
+static bool is_contiguous(const api::Output &output) {
+  int64_t pitch = 1;
+  for (size_t d = output.shape.size(); d-- > 0; pitch *= output.shape[d])
+    if (output.shape[d] != 1 && output.stride[d] != pitch) return false;
+  return true;
+}
+
 static PyObject *allocate(const api::Output &output, Owner owner) {
   PyObject *shape = tuple_of(output.shape), *stride = tuple_of(output.stride), *result = nullptr;
+  PyObject *array_dtype = numpy.dtypes[int(output.dtype)];
   if (shape && stride && owner == Owner::Torch) {
     static PyObject *names = Py_BuildValue("(ss)", "dtype", "device");
     const bool cuda = output.device.kind == api::DeviceKind::Cuda;
     PyObject *device = cuda ? torch.cuda_devices[output.device.ordinal] : torch.cpu_device;
     PyObject *args[] = {shape, stride, torch.dtypes[int(output.dtype)], device};
     result = PyObject_Vectorcall(torch.empty_strided, args, 2, names);
+  } else if (shape && stride && array_dtype && is_contiguous(output)) {
+    PyObject *args[] = {shape, array_dtype};
+    result = PyObject_Vectorcall(numpy.empty, args, 2, nullptr);
   } else if (shape && stride) {
-    PyObject *dtype = PyUnicode_FromString(info(output.dtype).spelling);
-    if (dtype) result = PyObject_CallFunctionObjArgs(package.allocate_numpy, shape, stride, dtype, nullptr);
-    Py_XDECREF(dtype);
+    result = PyObject_CallFunction(package.allocate_numpy, "OOs", shape, stride, info(output.dtype).spelling);
   }
   Py_XDECREF(shape);
   Py_XDECREF(stride);
   return result;
+}
+
+// The address of a tensor or array that `allocate` has just made; it needs none of the checks that others' need.
+// Null with an error set on failure.
+static void *address_of(PyObject *result, Owner owner) {
+  if (owner == Owner::Torch) {
+    DLTensor view;
+    return torch.api->dltensor_from_py_object_no_sync(result, &view) ? nullptr : view.data;
+  }
+  static PyObject *interface = PyUnicode_InternFromString("__array_interface__");
+  Py_buffer buffer;
+  if (PyObject_GetBuffer(result, &buffer, PyBUF_STRIDED) == 0) {
+    void *data = buffer.buf;
+    PyBuffer_Release(&buffer);
+    return data;
+  }
+  PyErr_Clear(); // ml_dtypes' arrays export no buffer
+  PyObject *fields = PyObject_GetAttr(result, interface),
+           *data = fields ? PyDict_GetItemString(fields, "data") : nullptr;
+  void *address = data ? PyLong_AsVoidPtr(PyTuple_GetItem(data, 0)) : nullptr;
+  Py_XDECREF(fields);
+  return address;
 }
 
 static PyObject *call(PyObject *self, PyObject *const *values, size_t flagged, PyObject *kwnames) {
@@ -212,14 +243,14 @@ static PyObject *call(PyObject *self, PyObject *const *values, size_t flagged, P
     const api::Output output = api::output(*plan);
     result = allocate(output, owner);
     if (!result) return nullptr;
-    const bool read = owner == Owner::Torch
-                          ? read_torch(result, false, out_arg, dims[fast_arguments])
-                          : read_numpy(result, true, out_arg, dims[fast_arguments], buffers.held[buffers.count]);
-    if (!read) { // a rank beyond the fast path's; no argument has one, so this does not happen
+    out_arg = {.kind = ArgKind::Tensor, .dtype = output.dtype, .device = output.device};
+    out_arg.rank = int32_t(output.shape.size());
+    out_arg.shape = output.shape.data(), out_arg.stride = output.stride.data();
+    out_arg.data = address_of(result, owner);
+    if (PyErr_Occurred()) {
       Py_DECREF(result);
-      return call_slowly(self, values, positional, kwnames);
+      return nullptr;
     }
-    buffers.count += owner == Owner::NumPy;
     call.out = &out_arg;
     if (reinterpret_cast<uintptr_t>(out_arg.data) % 16 && !replan()) {
       Py_DECREF(result);

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -41,3 +42,8 @@ def test_block_is_what_the_command_prints(command: str, shown: str) -> None:
 
 def test_there_are_such_blocks() -> None:
     assert len(blocks()) >= 3
+
+
+def test_table_of_builtins_is_as_the_rows_say() -> None:
+    done = subprocess.run([sys.executable, str(ROOT / "tools/builtins_page.py"), "--check"], check=False)
+    assert done.returncode == 0, "run tools/builtins_page.py"

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the table of builtins in grammar/language.md from the rows of grammar/builtins.h and grammar/dtypes.def.
+
+    python tools/builtins_page.py [--check]
+
+It reads signatures and descriptions and invents none; `--check` only says whether the page is as it would write it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+GRAMMAR = Path(__file__).resolve().parents[1] / "grammar"
+BEGIN, END = "<!-- builtins: made by tools/builtins_page.py -->", "<!-- /builtins -->"
+
+
+def rows() -> list[tuple[str, str]]:
+    """(signature, description) of every builtin, casts to a dtype last."""
+    table = (GRAMMAR / "builtins.h").read_text()
+    table = table[table.index("builtin_rows[]") : table.index("#define DTYPE")]
+    found = re.findall(r'\.signature = "([^"]*)".*?\.doc = "([^"]*)"', table, re.DOTALL)
+    for spelling, torch in re.findall(
+        r'^DTYPE\(\w+, "(\w+)", .*, "(\w+)"\)', (GRAMMAR / "dtypes.def").read_text(), re.M
+    ):
+        found.append((f"{spelling}(x)", f"x as {torch}; floats truncate and saturate, integers wrap, NaN is 0"))
+    return found
+
+
+def table() -> str:
+    lines = ["| function | gives |", "|---|---|", *(f"| `{name}` | {text} |" for name, text in rows())]
+    return "\n".join([BEGIN, *lines, END])
+
+
+def main(arguments: list[str]) -> int:
+    page = GRAMMAR / "language.md"
+    text = page.read_text()
+    begin, end = text.index(BEGIN), text.index(END) + len(END)
+    made = text[:begin] + table() + text[end:]
+    if arguments == ["--check"]:
+        return int(made != text)
+    page.write_text(made)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

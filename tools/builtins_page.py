@@ -21,10 +21,15 @@ def rows() -> list[tuple[str, str]]:
     table = (GRAMMAR / "builtins.h").read_text()
     table = table[table.index("builtin_rows[]") : table.index("#define DTYPE")]
     found = re.findall(r'\.signature = "([^"]*)".*?\.doc = "([^"]*)"', table, re.DOTALL)
-    for spelling, torch in re.findall(
-        r'^DTYPE\(\w+, "(\w+)", .*, "(\w+)"\)', (GRAMMAR / "dtypes.def").read_text(), re.M
-    ):
-        found.append((f"{spelling}(x)", f"x as {torch}; floats truncate and saturate, integers wrap, NaN is 0"))
+    casts = {
+        "Bool": "true where x is not 0, NaN included",
+        "UInt": "x as {}; floats truncate and saturate, NaN is 0, integers wrap",
+        "Int": "x as {}; floats truncate and saturate, NaN is 0, integers wrap",
+        "Float": "x rounded to {}, to nearest, ties to even",
+    }
+    dtypes = (GRAMMAR / "dtypes.def").read_text()
+    for spelling, kind, torch in re.findall(r'^DTYPE\(\w+, "(\w+)", \d, (\w+), "(\w+)"\)', dtypes, re.MULTILINE):
+        found.append((f"{spelling}(x)", casts[kind].format(torch)))
     return found
 
 

@@ -115,7 +115,8 @@ def _call(kernel: _elsewise.Kernel, values: dict[str, Any], options: dict[str, A
         (o.value.device for o in given.values() if isinstance(o.value, _elsewise.View) and o.value.device >= 0), -1
     )
     on = max(on, -1 if ordinal is None else ordinal)
-    use = stream if stream is not None else _current_stream(on, values, out, torch)
+    unread = len(operands) < len(values) or (out is not None and target is None)
+    use = stream if stream is not None else _current_stream(on, values, out, torch) if on >= 0 or unread else 0
     for name, value in values.items():
         if name not in operands:
             operands[name] = Operand(_interface.view(name, value, False, use), _library(value), value)

@@ -4,6 +4,7 @@ refused."""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,16 @@ from . import _elsewise
 from ._dtypes import SIZES, TORCH_NAMES, find
 
 
+@functools.lru_cache(64)
+def _spelling(dtype: np.dtype[Any]) -> str | None:
+    return None if dtype.fields or dtype.subdtype else find(dtype)
+
+
 def view(name: str, array: np.ndarray[Any, Any], writable: bool) -> _elsewise.View:
     """The memory of an array. Raises TypeError for dtypes without a place here, ValueError for layouts."""
     if isinstance(array, np.ma.MaskedArray):
         raise TypeError(f"`{name}` is a masked array, and its mask would be ignored: pass {name}.filled(value)")
-    dtype = None if array.dtype.fields or array.dtype.subdtype else find(array.dtype)
+    dtype = _spelling(array.dtype)
     if dtype is None:
         raise TypeError(f"`{name}` has dtype {array.dtype}; the dtypes are {' '.join(TORCH_NAMES)}")
     if not array.dtype.isnative:

@@ -335,6 +335,13 @@ Constant RandomKernel::evaluate(NodeId n, int64_t r, int64_t c) {
 }
 
 std::string RandomKernel::run(const ShimBatch &batch, size_t index) {
+  return run([&](const CudaCall &call, const auto &) -> std::string {
+    batch.launch(index, call.geometry, call.pointers().data());
+    return "";
+  });
+}
+
+std::string RandomKernel::run(const Launch &launch) {
   const Kernel &k = maker_.kernel;
   // Uniforms that are worked out from others.
   for (NodeId u : k.uniforms)
@@ -417,8 +424,10 @@ std::string RandomKernel::run(const ShimBatch &batch, size_t index) {
     }
     return v;
   });
-  const auto pointers = call.pointers();
-  batch.launch(index, call.geometry, pointers.data());
+  std::vector<std::span<uint8_t>> buffers{out_.storage};
+  for (Tensor &t : tensors_)
+    if (!t.storage.empty()) buffers.emplace_back(t.storage);
+  if (std::string error = launch(call, buffers); !error.empty()) return error;
   for (int64_t r = 0; r < rows_; ++r)
     for (int64_t c = 0; c < extent_; ++c) {
       uint8_t *got = out_.at(result_, r, c), *want = expected.data() + (got - out_.storage.data());

@@ -7,6 +7,7 @@
 #include "tests/unit/cpu_kernels.h"
 #include <map>
 #include <random>
+#include <span>
 
 namespace elsewise::test {
 
@@ -29,6 +30,10 @@ public:
   const Kernel &kernel() const { return maker_.kernel; }
   /// Runs it in the shim; what differs from what it must give, or nothing.
   std::string run(const ShimBatch &batch, size_t index);
+  /// The same with any launcher. `buffers` are the host memory that the slots point into; the launcher leaves in them
+  /// what the kernel wrote.
+  using Launch = std::function<std::string(const CudaCall &, const std::vector<std::span<uint8_t>> &buffers)>;
+  std::string run(const Launch &);
 
   /// True if some index left 64 bits: the host refuses such a call, so nothing was compared.
   bool refused() const { return overflow_; }

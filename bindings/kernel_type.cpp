@@ -206,7 +206,7 @@ static PyObject *call(PyObject *self, PyObject *const *values, size_t flagged, P
       return !writable && read_scalar(object, arg);
     }
     if (arg.device.kind == api::DeviceKind::Cpu) {
-      host |= arg.rank || writable || owner != Owner::Torch; // a CPU tensor without dimensions may go with CUDA data
+      host |= arg.rank || writable; // what has no dimensions is read on the host and may go with CUDA data
       return true;
     }
     if (cuda && arg.device.ordinal != ordinal) return false;

@@ -238,12 +238,12 @@ def _current_stream(ordinal: int, values: dict[str, Any], out: Any, torch: Any) 
 
 
 def _refuse_other_devices(operands: dict[str, Operand], target: Operand | None, ordinal: int | None) -> None:
-    """Refuses data on several devices; only a CPU tensor of torch without dimensions may go with CUDA data."""
+    """Refuses data on several devices; only a CPU tensor or array without dimensions may go with CUDA data."""
     given = {**operands, **({} if target is None else {"out": target})}
     places = {name: o.value.device for name, o in given.items() if isinstance(o.value, _elsewise.View)}
     main = max(places.values(), default=-1)
     for name, operand in operands.items():
-        if main >= 0 and places.get(name) == -1 and operand.library == "torch" and operand.view.shape == ():
+        if main >= 0 and places.get(name) == -1 and operand.view.shape == ():
             del places[name]
     if ordinal is not None:
         wrong = [name for name, place in places.items() if place != ordinal]

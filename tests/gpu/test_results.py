@@ -176,7 +176,9 @@ def test_data_in_two_places_is_refused(torch: Any) -> None:
         with pytest.raises(ValueError, match="`out` is on the CPU"):
             call(x, y=x, out=torch.zeros(8))
     assert out.tolist() == [7.0] * 8
-    assert k(x, y=np.array(1.5, np.float32)).tolist() == [1.5] * 8  # a 0-d array on the host goes with CUDA data, as in torch
+    assert (
+        k(x, y=np.array(1.5, np.float32)).tolist() == [1.5] * 8
+    )  # a 0-d array on the host goes with CUDA data, as in torch
 
 
 def test_overlap_and_wrong_outputs_leave_everything_as_it_was(torch: Any, seed: ew.Kernel) -> None:
@@ -301,3 +303,14 @@ def test_a_producer_on_another_stream_is_waited_for(torch: Any, seed: ew.Kernel)
     out = torch.zeros(1 << 26, device="cuda")
     seed(Array(), out=out)
     assert float(out[1 << 25]) == 50.0
+
+
+def test_both_paths_agree_on_what_has_no_dimensions(torch: Any) -> None:
+    k = ew.kernel("x * gain")
+    x = torch.randn(100, device="cuda")
+    for gain in (np.array(2.0, np.float32), torch.tensor(2.0), torch.tensor(2, dtype=torch.int64)):
+        for args, kwargs in (((x,), {"gain": gain}), ((), {"gain": gain, "x": x}), ((gain,), {"gain": x})):
+            results = [k(*args, **kwargs), _call.call(k, args, dict(kwargs))]
+            assert all(r.is_cuda and torch.equal(r, x * 2) for r in results), (args, kwargs)
+    with pytest.raises(ValueError, match="`out` is on the CPU"):
+        k(x[0], gain=2.0, out=torch.zeros(()))

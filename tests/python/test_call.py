@@ -166,3 +166,26 @@ def test_broadcasting(both: Callable[..., Any]) -> None:
     with pytest.raises(ValueError, match="a"):
         both(ew.kernel("a + b"), lambda: ((), {"a": np.zeros(3), "b": np.zeros(4)}))
     assert both(ew.kernel("x + i"), lambda: ((np.zeros(1),), {"shape": (3,)})).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("writable", [False, True])
+def test_what_has_no_dimensions_may_be_elsewhere(writable: bool) -> None:
+    """The rule alone, without a device: tests/gpu has the calls."""
+    from elsewise import _call, _elsewise
+
+    def operand(device: int, shape: tuple[int, ...], library: str = "torch") -> _call.Operand:
+        return _call.Operand(_elsewise.View(256, "f32", shape, [1] * len(shape), device), library, None)
+
+    refuse = _call._refuse_other_devices
+    there = operand(0, (4,))
+    refuse({"x": there, "y": operand(-1, ()), "z": operand(-1, (), "numpy")}, operand(0, (4,)) if writable else None, 0)
+    with pytest.raises(ValueError, match=r"`y` is on the CPU, but `x` is on cuda:0"):
+        refuse({"x": there, "y": operand(-1, (1,))}, None, None)
+    with pytest.raises(ValueError, match=r"`out` is on the CPU, but `x` is on cuda:0"):
+        refuse({"x": there}, operand(-1, ()), None)
+    with pytest.raises(ValueError, match=r"`y` is on cuda:0, but `x` is on cuda:1"):
+        refuse({"x": operand(1, (4,)), "y": operand(0, ())}, None, None)
+    with pytest.raises(ValueError, match=r"`y` \(a NumPy array\) is on the CPU"):
+        refuse({"x": there, "y": operand(-1, (4,), "numpy")}, None, None)
+    with pytest.raises(ValueError, match=r"`device=` asks for the CPU, but `x` is on cuda:0"):
+        refuse({"x": there}, None, -1)

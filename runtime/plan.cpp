@@ -45,10 +45,13 @@ Result<std::shared_ptr<Plan>> make_plan(const Spec &spec, const Call &call) {
     if (!cuda_available(&why)) return refuse(spec, Fault::Environment, why);
   }
   auto typed = typing_for(spec, request.signature, request.host_scalar);
-  if (!typed && typed.fault == Fault::Type)
+  // If only the store is wrong, the rule is right and the call is not.
+  const bool store = std::all_of(typed.diagnostics.begin(), typed.diagnostics.end(),
+                                 [](const Diagnostic &d) { return d.code == slug(Code::CannotStore); });
+  if (typed.fault == Fault::Spec && store)
     return refuse(spec, Fault::Type,
                   (call.has_dtype ? "`dtype=` " : "`out` is ") + std::string(spelling(*request.signature.out)) + ": " +
-                      typed.message + "; cast it in the rule");
+                      typed.diagnostics.front().message + "; cast it in the rule");
   if (!typed) return pass_on<std::shared_ptr<Plan>>(std::move(typed));
 
   auto made = std::make_shared<Plan>();

@@ -67,7 +67,9 @@ std::optional<ArgType> parse_kind(llvm::StringRef kind) {
   if (kind == "bool") return ArgType{ArgKind::Bool};
   unsigned rank = 1;
   auto [name, rest] = kind.split('[');
-  if (name.size() != kind.size() && (!rest.consume_back("]") || rest.getAsInteger(10, rank))) return std::nullopt;
+  if (name.size() != kind.size() &&
+      (!rest.consume_back("]") || (rest.empty() ? rank = 0 : rest.getAsInteger(10, rank))))
+    return std::nullopt;
   if (const auto dtype = parse_dtype(std::string_view(name.data(), name.size())))
     return ArgType{ArgKind::Tensor, *dtype, rank == 0};
   return std::nullopt;
@@ -174,10 +176,12 @@ extern "C" int ew_main(int argc, char **argv) noexcept {
   // LLVM's own options (print-after is one) mean nothing here: they go, so that ours are the only ones, in --help too.
   llvm::SmallVector<cl::Option *, 0> foreign;
   for (auto &entry : cl::getRegisteredOptions())
-    if (!entry.second->Subs.contains(&cl::SubCommand::getAll())) foreign.push_back(entry.second); // --help and --version stay
+    if (!entry.second->Subs.contains(&cl::SubCommand::getAll()) && entry.first != "version")
+      foreign.push_back(entry.second); // --help and --version stay
   for (cl::Option *option : foreign) option->removeArgument();
   const elsewise::Options options;
   cl::SetVersionPrinter([](llvm::raw_ostream &out) { out << "ewc " << elsewise::api::version() << "\n"; });
-  if (!cl::ParseCommandLineOptions(argc, argv, elsewise::overview, &llvm::errs())) return elsewise::WrongUse;
+  if (!cl::ParseCommandLineOptions(argc, argv, elsewise::overview, &llvm::errs(), nullptr, nullptr, true))
+    return elsewise::WrongUse;
   return elsewise::drive(options);
 }

@@ -127,7 +127,11 @@ def peers_of(k: ew.Kernel, x: torch.Tensor, y: torch.Tensor, left_out: list[str]
             left_out.append("CuPy (not installed)")
         else:
             raw = cupy.RawKernel(RAW, "seed")
-            stream = cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream)
+            current = torch.cuda.current_stream()
+            if hasattr(cupy.cuda.Stream, "from_external"):
+                stream = cupy.cuda.Stream.from_external(current)
+            else:
+                stream = cupy.cuda.ExternalStream(current.cuda_stream)
             blocks, args = ((n + 255) // 256,), (y.data_ptr(), x.data_ptr(), cupy.int64(n))
 
             def run_raw() -> None:
@@ -235,8 +239,8 @@ def machine(cuda: bool) -> list[str]:
 
 
 def table(title: str, rows: dict[str, float], base: str) -> list[str]:
-    lines = ["", title, f"{'':<40}{'us':>11}{'of ' + base.split(':')[0]:>26}"]
-    return lines + [f"{name:<40}{t * 1e6:>11.2f}{rows[base] / t:>26.2f}" for name, t in rows.items()]
+    lines = ["", title, f"{'':<40}{'us':>11}{'of ' + base.split(':')[0]:>30}"]
+    return lines + [f"{name:<40}{t * 1e6:>11.2f}{rows[base] / t:>30.2f}" for name, t in rows.items()]
 
 
 def main() -> None:
@@ -249,7 +253,9 @@ def main() -> None:
     k = ew.kernel(RULE)
     left_out: list[str] = []
     lines = [f"rule      {RULE}   (float32)", *machine(cuda)]
-    sizes = ([1 << 28, 1 << 24, 1_000_000] if cuda else [1 << 26, 1 << 24, 1 << 22, 1 << 18])[: 2 if options.quick else None]
+    sizes = ([1 << 28, 1 << 24, 1_000_000] if cuda else [1 << 26, 1 << 24, 1 << 22, 1 << 18])[
+        : 2 if options.quick else None
+    ]
     for n in sizes:
         x, y = torch.randn(n, device=device), torch.empty(n, device=device)
         work = peers_of(k, x, y, left_out)

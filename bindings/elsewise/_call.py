@@ -40,7 +40,7 @@ def call(kernel: _elsewise.Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]
     options = {name: kwargs.pop(name, None) for name in OPTIONS}
     values = assign(kernel, args, kwargs)
     torch = _torch.loaded()
-    if torch is None and _wants_torch(options):
+    if torch is None and options["device"] is not None and options["out"] is None and _only_numbers(values):
         torch = _torch.needed(f"device={options['device']!r}")
     if torch is None:
         return _call(kernel, values, options, None)
@@ -92,8 +92,8 @@ def _nearest(name: str, names: Sequence[str]) -> str:
     return f" (did you mean `{near[0]}`?)" if near else ""
 
 
-def _wants_torch(options: dict[str, Any]) -> bool:
-    return options["device"] is not None and options["out"] is None
+def _only_numbers(values: dict[str, Any]) -> bool:
+    return all(isinstance(value, (bool, int, float, np.generic)) for value in values.values())
 
 
 def _call(kernel: _elsewise.Kernel, values: dict[str, Any], options: dict[str, Any], torch: Any) -> Any:

@@ -171,3 +171,15 @@ assert k(torch.ones(4), out=torch.zeros(4)).tolist() == [2.0] * 4
 assert elsewise._elsewise.path_counts()[0] == 2
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_arrays_need_no_torch_whatever_the_options() -> None:
+    code = """
+import sys
+sys.modules['torch'] = None
+import elsewise as ew, numpy as np
+x = np.ones(4, np.float32)
+assert ew.kernel('x*2')(x, device='cpu', dtype='f64', shape=4).tolist() == [2.0] * 4
+assert ew.kernel('i')(shape=3).tolist() == ew.kernel('i')(out=np.zeros(3, np.int64), device='cpu').tolist() == [0, 1, 2]
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

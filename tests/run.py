@@ -28,6 +28,8 @@ BUILD = BUILD if BUILD.is_absolute() else ROOT / BUILD
 CI = os.environ.get("CI", "").lower() in ("1", "true")
 FUZZ = os.environ.get("ELSEWISE_FUZZ", "").split()  # its options, such as --programs=100000
 TIMEOUT = 20 * 60
+UNIT = ROOT / "tests/unit"
+ON_DEVICE = "CudaDevice*"  # unit tests that need a GPU; without one they count among the GPU suite's skips
 
 
 @dataclass
@@ -111,7 +113,9 @@ def with_nvrtc() -> dict[str, str]:
 def unit() -> Count:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "unit.json"
-        code = run([BUILD / "tests/ew_tests", "--gtest_brief=1", f"--gtest_output=json:{report}"], with_nvrtc())
+        chosen = "--gtest_filter=" + ("*" if gpu() is None else f"-{ON_DEVICE}")
+        command = [BUILD / "tests/ew_tests", "--gtest_brief=1", chosen, f"--gtest_output=json:{report}"]
+        code = run(command, with_nvrtc())
         result = json.loads(report.read_text()) if report.exists() else {}
     cases = [case for suite in result.get("testsuites", []) for case in suite["testsuite"]]
     failed = sum("failures" in case for case in cases)
@@ -172,6 +176,7 @@ def on_gpu() -> Count:
     tests = sum(
         len(re.findall(r"^\s*def test_", f.read_text(), re.MULTILINE)) for f in (ROOT / "tests/gpu").rglob("test_*.py")
     )
+    tests += sum(len(re.findall(r"^TEST\w*\(CudaDevice", f.read_text(), re.MULTILINE)) for f in UNIT.glob("*.cpp"))
     return Count(skipped=tests, notes=[f"skipped: {why}"])
 
 

@@ -179,13 +179,13 @@ R"(__device__ bf16 to_bf16(float x) {
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(x));
   return h;
 #else
-  const unsigned bits = __float_as_int(x);
-  return x != x ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16; // to nearest, ties to even
+  const unsigned bits = __float_as_int(x), nan = int(0x7f800000 - (bits & 0x7fffffff)) >> 31; // all ones for a NaN
+  return ((bits + 0x7fff + (bits >> 16 & 1)) >> 16 & ~nan) | (0x7fff & nan);                  // to nearest, ties to even
 #endif
 })", "", "",
 R"(__device__ bf16 to_bf16(float x) {
-  const unsigned bits = __float_as_int(x);
-  return x != x ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  const unsigned bits = __float_as_int(x), nan = int(0x7f800000 - (bits & 0x7fffffff)) >> 31;
+  return ((bits + 0x7fff + (bits >> 16 & 1)) >> 16 & ~nan) | (0x7fff & nan);
 })"},
     // To float by rounding to odd, from where one more rounding, to a half, gives what a single one would.
     {"to_odd",

@@ -177,9 +177,7 @@ def test_a_hundred_calls_are_a_hundred_kernels_and_nothing_else(torch: Any, seed
         before = ew.cache_info()
         device, api = trace_of(torch, tmp_path, work)
         after = ew.cache_info()
-        beside, _ = trace_of(
-            torch, tmp_path, lambda: out.add_(1.0)
-        )  # torch's own, on that stream
+        beside, _ = trace_of(torch, tmp_path, lambda: out.add_(1.0))  # torch's own, on that stream
     default, _ = trace_of(torch, tmp_path, lambda: out.add_(1.0))
     streams = [{e["args"]["stream"] for e in events} for events in (device, beside, default)]
     assert streams[0] == streams[1] != streams[2]

@@ -152,9 +152,11 @@ private:
       }
       const Python guard = code_.value(piece.guard, Use::Value);
       std::string text = torch + ".where(" + guard.text + ", " + value.text + ", out)";
-      if (!guard.tensor)
-        text = (value.tensor ? value.text : torch + ".full_like(out, " + value.text + ")") + " if " + guard.text +
-               " else out";
+      if (!guard.tensor) {
+        const std::string all =
+            value.tensor ? TorchExpressions::at(value, Level::Or) : torch + ".full_like(out, " + value.text + ")";
+        text = all + " if " + TorchExpressions::at(guard, Level::Or) + " else out";
+      }
       lines.push_back("out = " + text + place(piece));
     }
     return lines;

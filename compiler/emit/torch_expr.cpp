@@ -57,6 +57,11 @@ std::string shortest(double v) {
   return text;
 }
 
+/// Exponents for which torch multiplies and divides, as the language does.
+bool plain_exponent(const Python &e) {
+  return e.literal && (e.real == 0 || e.real == 1 || e.real == 2 || e.real == 3 || e.real == -1);
+}
+
 bool power_of_two(double v) {
   int exponent;
   return v != 0 && std::fabs(std::frexp(v, &exponent)) == 0.5;
@@ -169,6 +174,7 @@ Python TorchExpressions::literal(const Literal &l) {
 Python TorchExpressions::name(ExprId e) {
   const Resolved r = names_.of[e];
   if (r.binding == Binding::Position) {
+    if (by_position_) return {ast_.name(e), Level::Atom, false, DType::Index};
     uses_position = true;
     return {ast_.name(e), Level::Atom, true, DType::Index};
   }
@@ -296,10 +302,10 @@ Python TorchExpressions::binary(ExprId e, const ExprType &t) {
     if (!b.tensor && !small) b = as_tensor(b, c);
     if (!a.tensor) a = as_tensor(a, c);
   }
-  if (op == Operator::Pow && is_float(c)) {       // worked in doubles: torch's own powers of f32 are some units off
-    const bool square = b.literal && b.real == 2; // which torch multiplies
-    const Python r = infix(in_double(a, c), op, square ? b : in_double(b, c), DType::F64);
-    return to(r, c);
+  if (op == Operator::Pow && is_float(c)) {
+    if (plain_exponent(b)) return infix(as_tensor(a, c), op, b, c);
+    return to(infix(in_double(a, c), op, in_double(b, c), DType::F64),
+              c); // torch's own powers of f32 are some units off
   }
   if ((op == Operator::Shl || op == Operator::Shr) && !a.tensor) a = as_tensor(a, c);
   if (c == DType::U8 && !a.tensor && a.dtype == DType::Bool) a = as_tensor(a, c);
@@ -324,6 +330,7 @@ Python TorchExpressions::division(Operator op, Python a, Python b, DType c) {
   const DType result = a.tensor || b.tensor ? c : DType::Index;
   if (nonzero && b.real != -1 && (a.tensor || c == DType::Index)) return infix(a, whole, b, result);
   if (!a.tensor && b.tensor) a = as_tensor(a, c);
+  if (a.tensor && !b.tensor && c != DType::Index && !b.literal) b = as_tensor(b, c); // which may not fit
   const std::string name = helper(whole == Operator::Mod ? "_mod" : "_floordiv");
   return {name + "(" + a.text + ", " + b.text + ")", Level::Atom, a.tensor || b.tensor, result};
 }
@@ -331,20 +338,68 @@ Python TorchExpressions::division(Operator op, Python a, Python b, DType c) {
 /// Doubles as torch works them, where Python's own float would raise.
 Python TorchExpressions::on_host(Operator op, const Python &a, const Python &b) {
   const std::string real = helper("_real");
-  return {"(" + real + "(" + a.text + ") " + spelling(op) + " " + real + "(" + b.text + ")).item()", Level::Atom, false,
-          DType::F64};
+  const std::string right = op == Operator::Pow && plain_exponent(b) ? at(b, Level::Unary) : real + "(" + b.text + ")";
+  return {"(" + real + "(" + a.text + ") " + spelling(op) + " " + right + ").item()", Level::Atom, false, DType::F64};
 }
 
-/// Whether a Python int may be one that torch cannot take: it holds a parameter, or a product.
-bool TorchExpressions::may_leave_64_bits(ExprId e) const {
+/// Bits that a whole number may need, if positions and lengths need 31 and a parameter `parameter`.
+int TorchExpressions::bits(ExprId e, int parameter) const {
   const Expr &x = ast_[e];
-  if (x.kind == ExprKind::Literal) return ast_.literal(e).integer > ((__int128)1 << 40);
-  if (x.kind == ExprKind::Name) return names_.of[e].binding == Binding::Argument;
-  if (x.kind == ExprKind::Call) return true;
-  if (x.op == Operator::Mul || x.op == Operator::Pow || x.op == Operator::Shl) return true;
-  for (uint32_t k = 0; k < x.count; ++k)
-    if (may_leave_64_bits(ast_.child(e, k))) return true;
-  return false;
+  constexpr int most = 200;
+  const auto of = [&](uint32_t k) { return bits(ast_.child(e, k), parameter); };
+  const auto literal = [&](ExprId c) {
+    return ast_[c].kind == ExprKind::Literal ? int(std::min<__int128>(ast_.literal(c).integer, most)) : -1;
+  };
+  switch (x.kind) {
+  case ExprKind::Literal: {
+    int count = 0;
+    for (__int128 v = ast_.literal(e).integer; v; v >>= 1) ++count;
+    return count;
+  }
+  case ExprKind::Name:
+    return names_.of[e].binding == Binding::Argument ? parameter : 31;
+  case ExprKind::Unary:
+    return of(0);
+  case ExprKind::Binary:
+    break;
+  default: {
+    int widest = x.count ? 0 : most;
+    for (uint32_t k = 0; k < x.count; ++k) widest = std::max(widest, of(k));
+    return x.kind == ExprKind::Call ? std::max(widest, parameter) : widest;
+  }
+  }
+  const ExprId right = ast_.child(e, 1);
+  switch (x.op) {
+  case Operator::Mul:
+    return std::min(of(0) + of(1), most);
+  case Operator::Div:
+  case Operator::FloorDiv:
+  case Operator::Shr:
+    return of(0);
+  case Operator::Mod:
+    return of(1);
+  case Operator::Shl:
+    return literal(right) >= 0 ? std::min(of(0) + literal(right), most) : most;
+  case Operator::Pow:
+    return literal(right) >= 0 ? std::min(of(0) * literal(right), most) : most;
+  default:
+    return std::min(std::max(of(0), of(1)) + 1, most);
+  }
+}
+
+/// Whether a Python int may be one that torch cannot take.
+bool TorchExpressions::may_leave_64_bits(ExprId e) const { return bits(e, 64) > 62; }
+
+/// Whether an expression can be worked in Python's own numbers, a position at a time: no tensor is read, no dtype
+/// named.
+bool TorchExpressions::tensor_free(ExprId e) const {
+  if (ast_[e].kind == ExprKind::Name && names_.of[e].binding == Binding::Argument &&
+      signature_.args[names_.of[e].index].kind == ArgKind::Tensor)
+    return false;
+  if (ast_[e].kind == ExprKind::Call && builtins()[names_.of[e].index].rule == Rule::CastTo) return false;
+  for (uint32_t k = 0; k < ast_[e].count; ++k)
+    if (!tensor_free(ast_.child(e, k))) return false;
+  return true;
 }
 
 /// An operand of a comparison.
@@ -357,12 +412,24 @@ Python TorchExpressions::compared(ExprId operand, const ExprType &t) {
 }
 
 Python TorchExpressions::comparison(ExprId e, const ExprType &t) {
+  // Nothing overflows inside a comparison of indexes: where 64 bits may not do, Python's own integers do.
+  const bool large = t.operands == Use::Compare && t.type.stage != Stage::Host &&
+                     std::max(bits(ast_.child(e, 0), 31), bits(ast_.child(e, 1), 31)) > 62;
+  if (large && !by_position_ && tensor_free(e)) {
+    by_position_ = true;
+    const Python one = comparison(e, t);
+    by_position_ = false;
+    uses_length = true;
+    const std::string all = "[" + one.text + " for i in range(n)]";
+    return {global("torch") + ".tensor(" + all + ", dtype=" + dtype(DType::Bool) + ", device=" + device_ +
+                ").reshape(shape)",
+            Level::Atom, true, DType::Bool};
+  }
   const ExprId operand[2] = {ast_.child(e, 0), ast_.child(e, 1)};
   Python c[2] = {compared(operand[0], t), compared(operand[1], t)};
   const Operator op = ast_[e].op;
   if (!c[0].tensor && !c[1].tensor) {
-    if (typed_.at(e, Use::Value).type.kind == Kind::Bool && t.type.stage != Stage::Host)
-      c[0] = as_tensor(c[0], t.compute);
+    if (!by_position_ && t.type.stage != Stage::Host) c[0] = as_tensor(c[0], t.compute);
     else return infix(c[0], op, c[1], DType::Bool);
   }
   for (int k = 0; k < 2; ++k) {
@@ -423,7 +490,7 @@ Python TorchExpressions::select(ExprId e, const ExprType &t) {
   const Builtin &row = builtins()[names_.of[e].index];
   const Python c = value(ast_.child(e, 0), Use::Value);
   Python a = to(value(ast_.child(e, 1), t.operands), t.compute), b = to(value(ast_.child(e, 2), t.operands), t.compute);
-  if (!c.tensor && !a.tensor && !b.tensor && t.type.stage == Stage::Host)
+  if (!c.tensor && !a.tensor && !b.tensor && (by_position_ || t.type.stage == Stage::Host))
     return {at(a, Level::Or) + " if " + at(c, Level::Or) + " else " + at(b, Level::Conditional), Level::Conditional,
             false, is_float(t.compute) ? DType::F64 : t.compute};
   // Two Python numbers would come out in torch's default dtypes, and one beyond the dtype would raise.

@@ -44,6 +44,8 @@ public:
   Python value(ExprId, Use);
   /// In the dtype of the result, as a tensor or as a number that torch.where takes as it is.
   Python stored(ExprId, DType);
+  /// In parentheses if it binds looser than `least`.
+  static std::string at(const Python &, Level least);
   /// A tensor in any case.
   Python as_tensor(const Python &, DType);
   std::string dtype(DType);
@@ -72,16 +74,18 @@ private:
   Python to(Python, DType);
   Python in_double(const Python &, DType);
   Python compared(ExprId operand, const ExprType &);
+  int bits(ExprId, int parameter) const;
   bool may_leave_64_bits(ExprId) const;
+  bool tensor_free(ExprId) const;
   std::string helper(const std::string &name);
   Python infix(const Python &, Operator, const Python &, DType);
-  static std::string at(const Python &, Level least);
 
   const Ast &ast_;
   const Names &names_;
   const Signature &signature_;
   const Typed &typed_;
   std::string device_ = "device";
+  bool by_position_ = false; // the position is a Python int, not the tensor of all of them
 };
 
 } // namespace elsewise

@@ -244,6 +244,42 @@ def test_halves_compare_with_rounded_literals() -> None:
     same(run("x == rate", {"x": x, "rate": 0.1}), x == np.float16(0.1))
 
 
+def test_nothing_overflows_in_comparisons() -> None:
+    big, n = 2**62, 9
+    expected = [i * i * 3 * big >= n * 2 * 10**19 for i in range(n)]
+    same(run(f"i*i*k*{big} >= n*{2 * 10**19}", {"k": 3}, (n,)), np.array(expected))
+    same(
+        run(f"i**9 * {big} < k and i != 2", {"k": 2**70}, (n,)),
+        np.array([i**9 * big < 2**70 and i != 2 for i in range(n)]),
+    )
+    same(run("i << 100 >= g", {"g": 2.0**101}, (n,)), np.array([i << 100 >= 2.0**101 for i in range(n)]))
+
+
+def test_conditions_without_a_position() -> None:
+    x = sample("f32", (6,))
+    nested = "k > 3: where(f, x, where(k > 9, 1, 2)); k > 1: 7; else 0.5"
+    for k in (0, 2, 4, 10):
+        for f in (False, True):
+            value = x if f else 1 if k > 9 else 2
+            expected = value if k > 3 else 7 if k > 1 else 0.5
+            same(run(nested, {"x": x, "k": k, "f": f}), np.broadcast_to(np.asarray(expected, np.float32), (6,)))
+
+
+def test_powers() -> None:
+    for kind in ("f32", "f64"):
+        x = sample(kind, (500,))
+        one = x.dtype.type(1)
+        with np.errstate(all="ignore"):
+            for spec, expected in (
+                ("x**0", np.ones_like(x)),
+                ("x**1", x),
+                ("x**2", x * x),
+                ("x**3", x * x * x),
+                ("x**-1", one / x),
+            ):
+                same(run(spec, {"x": x}), expected)
+
+
 def test_no_tensor() -> None:
     same(run("i", {}, (5,)), np.arange(5))
     same(run("i // 2 - n", {}, (2, 3)), (np.arange(6) // 2 - 6).reshape(2, 3))

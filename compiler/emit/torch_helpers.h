@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python functions that emitted torch source may call, for what torch leaves undefined or does otherwise. Each is printed only where it is used.
+// Python functions that emitted torch source may call, for what torch leaves undefined or does otherwise. Each is
+// printed only where it is used.
 #pragma once
 #include <array>
 #include <string_view>

@@ -13,7 +13,8 @@ namespace elsewise {
 /// What the text depends on beyond the kernel. Everything else of a CPU is left to LLVM's code generation, which cannot
 /// change a bit of a result.
 struct CpuTarget {
-  bool f16c = true; // the CPU converts halves itself (every x86-64-v3 does); else integer arithmetic does
+  bool f16c = true;      // converts halves itself (every x86-64-v3 does); else integer arithmetic does
+  bool avx512dq = false; // converts 64-bit integers to floats in vectors; else a sum of two doubles does
 };
 
 /// void elsewise(const Slot *slots, i64 row_begin, i64 row_end, i64 begin, i64 end): rows [row_begin, row_end), inner

@@ -50,7 +50,8 @@ std::unique_ptr<TargetMachine> make_machine(const std::string &cpu, std::string 
 }
 
 CpuTarget describe(const TargetMachine &machine) {
-  return {.f16c = machine.getMCSubtargetInfo().checkFeatures("+f16c")};
+  const auto &features = machine.getMCSubtargetInfo();
+  return {.f16c = features.checkFeatures("+f16c"), .avx512dq = features.checkFeatures("+avx512dq")};
 }
 
 void optimise(Module &module, TargetMachine &machine) {

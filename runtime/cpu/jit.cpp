@@ -5,6 +5,7 @@
 #include "runtime/cpu/codegen.h"
 #include "runtime/cpu/engine.h"
 #include "runtime/cpu/run.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
@@ -65,23 +66,24 @@ void describe_output(const Kernel &kernel, CpuCode &code) {
     if (infos[i].kind == SlotKind::RowLength && infos[i].index < code.row_lengths.size())
       code.row_lengths[infos[i].index] = int32_t(i);
   }
-  if (separate && kernel.form.rows <= code.out_strides.size()) code.stream_from = cache_bytes() / 2;
+  if (separate && kernel.form.rows <= code.out_strides.size()) code.stream_from = stream_from();
 }
 
 } // namespace
 
-std::unique_ptr<CpuCode> compile_cpu(const Kernel &scheduled, std::string &error) {
+std::unique_ptr<CpuCode> compile_cpu(const Kernel &scheduled, std::string &error, const std::string &cpu) {
   std::lock_guard lock(compile_mutex());
-  static TargetMachine *host = nullptr; // one for the process: making it costs as much as a small pass
-  if (!host) host = make_machine("", error).release();
-  if (!host) return nullptr;
+  static auto &machines = *new StringMap<std::unique_ptr<TargetMachine>>; // making one costs as much as a small pass
+  std::unique_ptr<TargetMachine> &machine = machines[cpu];
+  if (!machine) machine = make_machine(cpu, error);
+  if (!machine) return nullptr;
   LLVMContext context;
   context.setDiscardValueNames(true);
-  std::unique_ptr<Module> module = make_module(scheduled, context, *host, error);
+  std::unique_ptr<Module> module = make_module(scheduled, context, *machine, error);
   if (!module) return nullptr;
-  optimise(*module, *host);
+  optimise(*module, *machine);
   SmallVector<char, 0> object;
-  if (!generate(*module, *host, CodeGenFileType::ObjectFile, object, error)) return nullptr;
+  if (!generate(*module, *machine, CodeGenFileType::ObjectFile, object, error)) return nullptr;
   std::unique_ptr<LinkedCode> code = link_object(object, "elsewise", error);
   if (!code) {
     error = "internal error: CPU code does not link; please report this rule\n" + error + "\n" + text_of(*module);

@@ -22,8 +22,9 @@ public:
                                    // that no input shares
 };
 
-/// nullptr and `error` on failure (our bug: says so, with the IR).
-std::unique_ptr<CpuCode> compile_cpu(const Kernel &scheduled, std::string &error);
+/// nullptr and `error` on failure (our bug: says so, with the IR). `cpu`: "" for the host's; any other must be one that
+/// the host can run.
+std::unique_ptr<CpuCode> compile_cpu(const Kernel &scheduled, std::string &error, const std::string &cpu = "");
 /// Optimised LLVM IR, or target assembly, as text. `cpu`: "" for the host's.
 std::string cpu_text(const Kernel &scheduled, bool assembly, const std::string &cpu, std::string &error);
 uint64_t orc_compilations();

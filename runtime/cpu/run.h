@@ -5,7 +5,8 @@
 
 namespace elsewise {
 
-/// Bytes of the last-level cache, or a guess.
-int64_t cache_bytes();
+/// Bytes of output from which it is better written past the caches: most of the last one, so that nobody would find it
+/// there anyway.
+int64_t stream_from();
 
 } // namespace elsewise

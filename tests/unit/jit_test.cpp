@@ -189,17 +189,22 @@ TEST(Jit, CallersFloatModeIsIgnoredAndKept) {
   std::string error;
   const auto code = compile_cpu(m.scheduled(), error);
   ASSERT_TRUE(code) << error;
-  const std::vector<float> x(1 << 18, 1e-38f);
-  std::vector<float> out(x.size());
-  Operands o;
-  o.out = out.data(), o.in = {x.data()}, o.extent = int64_t(x.size());
-  const unsigned before = _mm_getcsr();
-  _mm_setcsr(before | 0x8040); // flush to zero, subnormals are zero
-  run_cpu(*code, fill(m.kernel, o).data(), 1, o.extent, 8);
-  const unsigned after = _mm_getcsr();
-  _mm_setcsr(before);
-  EXPECT_EQ(after, before | 0x8040);
-  EXPECT_EQ(std::count(out.begin(), out.end(), 5e-39f), int64_t(out.size()));
+  set_cpu_threads(23); // more than there are yet: a new thread takes its mode from the one that starts it
+  for (const size_t n : {size_t(1000), size_t(1) << 20}) { // this thread alone, and many
+    const std::vector<float> x(n, 1e-38f);
+    std::vector<float> out(n);
+    Operands o;
+    o.out = out.data(), o.in = {x.data()}, o.extent = int64_t(n);
+    const std::vector<Slot> slots = fill(m.kernel, o);
+    const unsigned before = _mm_getcsr();
+    _mm_setcsr(before | 0x8040); // flush to zero, subnormals are zero
+    run_cpu(*code, slots.data(), 1, o.extent, 8);
+    const unsigned after = _mm_getcsr();
+    _mm_setcsr(before);
+    EXPECT_EQ(after, before | 0x8040);
+    EXPECT_EQ(std::count(out.begin(), out.end(), 5e-39f), int64_t(n));
+  }
+  set_cpu_threads(0);
 }
 
 TEST(Jit, CompilesAndRunsFromManyThreads) {

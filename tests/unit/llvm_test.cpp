@@ -113,6 +113,10 @@ Bytes samples(DType d, size_t count, uint32_t seed) {
                        least(d), least(d) + 1, greatest(d), greatest(d) - 1})
       for (__int128 s : {v, -v}) raw.push_back(encode(d, {wrap(s, d), 0}));
   }
+  if (d == DType::I64) // beside the middle of two floats: rounding to a double on the way would take them there
+    for (int top = 54; top < 63; ++top)
+      for (int64_t beside : {-1, 0, 1})
+        for (int64_t sign : {1, -1}) raw.push_back(uint64_t(sign * ((1ll << top) + (1ll << (top - 24)) + beside)));
   std::mt19937_64 random(seed);
   while (raw.size() < count) {
     uint64_t r = random();
@@ -238,9 +242,10 @@ constexpr size_t count = 1000; // many vectors and a tail
 
 /// Runs a kernel of up to two elementwise inputs and compares every element with `want`, NaNs as one class.
 void check(const Kernel &k, const std::vector<Bytes> &in,
-           const std::function<Number(const std::vector<Number> &)> &want, const std::string &what) {
+           const std::function<Number(const std::vector<Number> &)> &want, const std::string &what,
+           const char *cpu = "") {
   std::string error;
-  const auto code = compile_cpu(k, error);
+  const auto code = compile_cpu(k, error, cpu);
   ASSERT_TRUE(code) << what << ": " << error;
   const DType to = k.outputs[0];
   const size_t n = in[0].size() / size_t(bytes(k.arguments[0].type.dtype)), size = size_t(bytes(to));
@@ -282,6 +287,14 @@ std::vector<Bytes> pairs(DType d, uint32_t seed) {
 constexpr DType numbers[] = {DType::U8, DType::I8, DType::I16, DType::I32, DType::I64, DType::F32, DType::F64};
 
 std::string name(const char *op, DType d) { return std::string(op) + "." + spelling(d); }
+
+/// This computer's CPU, and lesser ones for which conversions are spelt in integers or sums.
+std::vector<const char *> cpus() {
+  std::vector<const char *> list{""};
+  if (__builtin_cpu_supports("x86-64-v2")) list.push_back("x86-64-v2");
+  if (__builtin_cpu_supports("x86-64-v3")) list.push_back("x86-64-v3");
+  return list;
+}
 
 TEST(Llvm, BinaryOperations) {
   for (DType d : numbers)
@@ -382,78 +395,88 @@ TEST(Llvm, LogicReadsAnyByteButZeroAsTrue) {
 }
 
 TEST(Llvm, Casts) {
-  for (int f = 0; f < dtype_count; ++f)
-    for (int t = 0; t < dtype_count; ++t) {
-      const DType from = DType(f), to = DType(t);
-      if (from == to) continue;
-      Maker m({from}, to);
-      m.piece(m.b.cast(m.b.load(0), to));
-      check(
-          m.scheduled(), {samples(from, 3000, 17)},
-          [&](const std::vector<Number> &v) -> Number { return convert(v[0], from, to); }, name(spelling(from), to));
-    }
+  for (const char *cpu : cpus()) {
+    for (int f = 0; f < dtype_count; ++f)
+      for (int t = 0; t < dtype_count; ++t) {
+        const DType from = DType(f), to = DType(t);
+        if (from == to) continue;
+        Maker m({from}, to);
+        m.piece(m.b.cast(m.b.load(0), to));
+        check(
+            m.scheduled(), {samples(from, 3000, 17)},
+            [&](const std::vector<Number> &v) -> Number { return convert(v[0], from, to); }, name(spelling(from), to),
+            cpu);
+      }
+  }
 }
 
 TEST(Llvm, EveryHalfBothWays) {
-  for (DType half : {DType::F16, DType::BF16}) {
-    Bytes all(2 << 16);
-    for (uint32_t h = 0; h < 1 << 16; ++h) std::memcpy(&all[2 * h], &h, 2);
-    Maker up({half}, DType::F32);
-    up.piece(up.b.cast(up.b.load(0), DType::F32));
-    check(up.scheduled(), {all}, [&](const std::vector<Number> &v) -> Number { return v[0]; }, name("to f32", half));
-    // Every half, the midpoint to the next, and the doubles beside both: where rounding once and rounding twice differ.
-    std::vector<double> near;
-    for (uint32_t h = 0; h < 0x7c00; ++h) {
-      const int fraction = half == DType::F16 ? 10 : 7, least = half == DType::F16 ? -14 : -126;
-      const double a = decode_half(uint16_t(h), fraction, least), b = decode_half(uint16_t(h + 1), fraction, least);
-      for (double v : {a, std::isinf(b) ? a * (1 + 0.5 / (1 << (fraction + 1))) : (a + b) / 2})
-        for (double s : {v, std::nextafter(v, 1e300), std::nextafter(v, -1e300)}) near.push_back(h % 2 ? s : -s);
+  for (const char *cpu : cpus()) {
+    for (DType half : {DType::F16, DType::BF16}) {
+      Bytes all(2 << 16);
+      for (uint32_t h = 0; h < 1 << 16; ++h) std::memcpy(&all[2 * h], &h, 2);
+      Maker up({half}, DType::F32);
+      up.piece(up.b.cast(up.b.load(0), DType::F32));
+      check(
+          up.scheduled(), {all}, [&](const std::vector<Number> &v) -> Number { return v[0]; }, name("to f32", half),
+          cpu);
+      // Every half, the midpoint to the next, and the doubles beside both: where rounding once and rounding twice
+      // differ.
+      std::vector<double> near;
+      for (uint32_t h = 0; h < 0x7c00; ++h) {
+        const int fraction = half == DType::F16 ? 10 : 7, least = half == DType::F16 ? -14 : -126;
+        const double a = decode_half(uint16_t(h), fraction, least), b = decode_half(uint16_t(h + 1), fraction, least);
+        for (double v : {a, std::isinf(b) ? a * (1 + 0.5 / (1 << (fraction + 1))) : (a + b) / 2})
+          for (double s : {v, std::nextafter(v, 1e300), std::nextafter(v, -1e300)}) near.push_back(h % 2 ? s : -s);
+      }
+      Bytes doubles(near.size() * 8), singles(near.size() * 4);
+      std::memcpy(doubles.data(), near.data(), doubles.size());
+      for (size_t i = 0; i < near.size(); ++i) {
+        const float f = std::nextafterf(float(near[i]), i % 3 == 0 ? 1e30f : i % 3 == 1 ? -1e30f : float(near[i]));
+        std::memcpy(&singles[4 * i], &f, 4);
+      }
+      Maker down({DType::F64}, half);
+      down.piece(down.b.cast(down.b.load(0), half));
+      check(
+          down.scheduled(), {doubles}, [&](const std::vector<Number> &v) -> Number { return v[0]; },
+          name("from f64", half), cpu);
+      Maker single({DType::F32}, half);
+      single.piece(single.b.cast(single.b.load(0), half));
+      check(
+          single.scheduled(), {singles}, [&](const std::vector<Number> &v) -> Number { return v[0]; },
+          name("from f32", half), cpu);
     }
-    Bytes doubles(near.size() * 8), singles(near.size() * 4);
-    std::memcpy(doubles.data(), near.data(), doubles.size());
-    for (size_t i = 0; i < near.size(); ++i) {
-      const float f = std::nextafterf(float(near[i]), i % 3 == 0 ? 1e30f : i % 3 == 1 ? -1e30f : float(near[i]));
-      std::memcpy(&singles[4 * i], &f, 4);
-    }
-    Maker down({DType::F64}, half);
-    down.piece(down.b.cast(down.b.load(0), half));
-    check(
-        down.scheduled(), {doubles}, [&](const std::vector<Number> &v) -> Number { return v[0]; },
-        name("from f64", half));
-    Maker single({DType::F32}, half);
-    single.piece(single.b.cast(single.b.load(0), half));
-    check(
-        single.scheduled(), {singles}, [&](const std::vector<Number> &v) -> Number { return v[0]; },
-        name("from f32", half));
   }
 }
 
 TEST(Llvm, EveryBuiltinRow) {
-  int tried = 0;
-  for (size_t row = 0; row < builtins().size(); ++row) {
-    const Builtin &f = builtins()[row];
-    if (f.llvm.empty() && f.llvm_signed.empty()) continue;
-    for (DType d : numbers) {
-      if (is_float(d) ? f.llvm.empty() : is_signed(d) ? f.llvm_signed.empty() : f.llvm_unsigned.empty()) continue;
-      const bool predicate = f.rule == Rule::Predicate, two = f.max_arguments > 1;
-      Maker m({d, d}, predicate ? DType::Bool : d);
-      std::vector<NodeId> operands{m.b.load(0)};
-      if (two) operands.push_back(m.b.load(1));
-      m.piece(m.b.call(uint8_t(row), predicate ? DType::Bool : d, operands));
-      ++tried;
-      check(
-          m.scheduled(), pairs(d, 31),
-          [&](const std::vector<Number> &v) -> Number {
-            const double real[] = {v[0].real, v[1].real};
-            const __int128 integer[] = {v[0].integer, v[1].integer};
-            if (!is_float(d)) return {wrap(f.integer(integer), d), 0};
-            const double r = f.real(real);
-            return predicate ? Number{r != 0, 0} : Number{0, r};
-          },
-          name(std::string(f.name).c_str(), d));
+  for (const char *cpu : cpus()) {
+    int tried = 0;
+    for (size_t row = 0; row < builtins().size(); ++row) {
+      const Builtin &f = builtins()[row];
+      if (f.llvm.empty() && f.llvm_signed.empty()) continue;
+      for (DType d : numbers) {
+        if (is_float(d) ? f.llvm.empty() : is_signed(d) ? f.llvm_signed.empty() : f.llvm_unsigned.empty()) continue;
+        const bool predicate = f.rule == Rule::Predicate, two = f.max_arguments > 1;
+        Maker m({d, d}, predicate ? DType::Bool : d);
+        std::vector<NodeId> operands{m.b.load(0)};
+        if (two) operands.push_back(m.b.load(1));
+        m.piece(m.b.call(uint8_t(row), predicate ? DType::Bool : d, operands));
+        ++tried;
+        check(
+            m.scheduled(), pairs(d, 31),
+            [&](const std::vector<Number> &v) -> Number {
+              const double real[] = {v[0].real, v[1].real};
+              const __int128 integer[] = {v[0].integer, v[1].integer};
+              if (!is_float(d)) return {wrap(f.integer(integer), d), 0};
+              const double r = f.real(real);
+              return predicate ? Number{r != 0, 0} : Number{0, r};
+            },
+            name(std::string(f.name).c_str(), d), cpu);
+      }
     }
+    EXPECT_GE(tried, 20);
   }
-  EXPECT_GE(tried, 20);
 }
 
 TEST(Llvm, WhereSelectsAndKeepsNaN) {
@@ -490,17 +513,19 @@ TEST(Llvm, NothingIsFused) {
 
 // Halves are worked in f32 and rounded once.
 TEST(Llvm, HalvesRoundOnce) {
-  for (DType half : {DType::F16, DType::BF16}) {
-    Maker m({half, half}, half);
-    const NodeId x = m.b.cast(m.b.load(0), DType::F32), y = m.b.cast(m.b.load(1), DType::F32);
-    m.piece(m.b.cast(m.b.binary(BinaryOp::Add, m.b.binary(BinaryOp::Mul, x, y), x), half));
-    check(
-        m.scheduled(), pairs(half, 51),
-        [](const std::vector<Number> &v) -> Number {
-          volatile float p = float(v[0].real) * float(v[1].real);
-          return {0, float(p + float(v[0].real))};
-        },
-        name("mul add", half));
+  for (const char *cpu : cpus()) {
+    for (DType half : {DType::F16, DType::BF16}) {
+      Maker m({half, half}, half);
+      const NodeId x = m.b.cast(m.b.load(0), DType::F32), y = m.b.cast(m.b.load(1), DType::F32);
+      m.piece(m.b.cast(m.b.binary(BinaryOp::Add, m.b.binary(BinaryOp::Mul, x, y), x), half));
+      check(
+          m.scheduled(), pairs(half, 51),
+          [](const std::vector<Number> &v) -> Number {
+            volatile float p = float(v[0].real) * float(v[1].real);
+            return {0, float(p + float(v[0].real))};
+          },
+          name("mul add", half), cpu);
+    }
   }
 }
 

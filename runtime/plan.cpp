@@ -48,7 +48,7 @@ Result<std::shared_ptr<Plan>> make_plan(const Spec &spec, const Call &call) {
   // If only the store is wrong, the rule is right and the call is not.
   const bool store = std::all_of(typed.diagnostics.begin(), typed.diagnostics.end(),
                                  [](const Diagnostic &d) { return d.code == slug(Code::CannotStore); });
-  if (typed.fault == Fault::Spec && store)
+  if (typed.fault == Fault::Spec && store && request.signature.out)
     return refuse(spec, Fault::Type,
                   (call.has_dtype ? "`dtype=` " : "`out` is ") + std::string(spelling(*request.signature.out)) + ": " +
                       typed.diagnostics.front().message + "; cast it in the rule");

@@ -47,7 +47,9 @@ struct LoadedModule {
 
 namespace {
 
-// Modules that nobody can launch any more, waiting for their events.
+// Modules that nobody can launch any more, waiting for their events. The driver's unloading waits for the device too, so
+// they go some at a time.
+constexpr size_t unload_from = 16;
 struct Graveyard {
   std::mutex mutex;
   std::vector<std::unique_ptr<LoadedModule>> modules;
@@ -73,6 +75,7 @@ void bury(std::unique_ptr<LoadedModule> module) {
   Graveyard &g = graveyard();
   std::lock_guard lock(g.mutex);
   g.modules.push_back(std::move(module));
+  if (g.modules.size() < unload_from) return;
   const RelaxedCapture relaxed(*driver);
   std::erase_if(g.modules, [&](const std::unique_ptr<LoadedModule> &m) {
     const CurrentContext current(*driver, m->context);

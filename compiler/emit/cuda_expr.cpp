@@ -4,6 +4,7 @@
 #include "compiler/emit/cuda_expr.h"
 #include "grammar/builtins.h"
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 
 namespace elsewise::cuda {
@@ -197,7 +198,9 @@ private:
     case Op::Const: {
       const std::string s = literal(i.type, k_.constants[i.a], k_.form.wide, false);
       if (is_half(i.type)) helpers_.use(i.type == DType::F16 ? "to_f16" : "to_bf16", DType::F32);
-      return {s, s[0] == '-' ? Prefix : Atom, is_float(i.type) || i.type == DType::Bool || i.type == DType::I32};
+      const bool of_float = i.type == DType::F64 && !std::isfinite(k_.constants[i.a].real); // inf and nan are floats
+      const bool exact = (is_float(i.type) && !of_float) || i.type == DType::Bool || i.type == DType::I32;
+      return {s, s[0] == '-' ? Prefix : Atom, exact};
     }
     case Op::Load:
       if (i.type == DType::Bool) return {names_.args[i.a] + " != 0", Equality, true};

@@ -78,7 +78,10 @@ std::string literal(DType d, const Constant &c, bool wide, bool exact) {
   if (d == DType::Bool) return c.integer ? "true" : "false";
   if (is_half(d))
     return std::string(d == DType::F16 ? "to_f16(" : "to_bf16(") + float_literal(DType::F32, c.real) + ")";
-  if (is_float(d)) return float_literal(d, c.real);
+  if (is_float(d)) {
+    const bool is_macro = !std::isfinite(c.real); // of type float
+    return (d == DType::F64 && exact && is_macro ? "(double)" : "") + float_literal(d, c.real);
+  }
   return integer_literal(d, c.integer, wide, exact);
 }
 

@@ -3,6 +3,7 @@
 // names. No pass runs here.
 #include "compiler/emit/emit.h"
 #include "compiler/ir/arithmetic.h"
+#include "grammar/builtins.h"
 #include "tests/shim/shim.h"
 #include "tests/unit/cpu_kernels.h"
 #include <algorithm>
@@ -291,6 +292,36 @@ TEST(CudaKernel, AwkwardNames) {
     }
   std::string error;
   EXPECT_TRUE(ShimBatch::build(texts, error)) << error;
+}
+
+// Helpers are overloads: with all of them there, a literal of any dtype still picks its own.
+TEST(CudaKernel, OverloadsAreNeverAmbiguous) {
+  Maker m({DType::F64, DType::I8}, DType::F64);
+  Builder &b = m.b;
+  const int rows[] = {find_builtin("min"), find_builtin("max")};
+  NodeId sum = b.load(0);
+  for (DType d : {DType::U8, DType::I8, DType::I16, DType::I32, DType::I64, DType::Index, DType::F32, DType::F64})
+    for (double literal : {3.0, -1.0, double(INFINITY), -double(INFINITY), double(NAN)}) {
+      if (!is_float(d) && !std::isfinite(literal)) continue;
+      if (d == DType::U8 && literal < 0) continue;
+      const NodeId x = d == DType::Index ? m.flat() : b.cast(b.load(d == DType::F64 ? 0 : 1), d);
+      const NodeId c = is_float(d) ? b.real(d, literal) : b.integer(d, (__int128)literal);
+      const NodeId other = is_float(d) ? b.real(d, -INFINITY) : b.integer(d, 1);
+      for (int row : rows) {
+        const NodeId chosen =
+            b.where(b.compare(CompareOp::Lt, x, c), c, other); // two literals: C alone would say int, or float
+        for (NodeId v : {b.call(uint8_t(row), d, {x, c}), b.call(uint8_t(row), d, {chosen, x}),
+                         b.binary(BinaryOp::FloorDiv, chosen, x), b.binary(BinaryOp::Mod, x, c)})
+          sum = b.binary(BinaryOp::Add, sum, b.cast(v, DType::F64));
+      }
+    }
+  m.piece(sum);
+  m.kernel.form.vector = 2;
+  for (bool wide : {false, true}) {
+    m.kernel.form.wide = wide;
+    std::string error;
+    EXPECT_TRUE(ShimBatch::build({emit_cuda(m.scheduled())}, error)) << error;
+  }
 }
 
 TEST(CudaKernel, CompilerErrorsOfTheShimAreShown) {

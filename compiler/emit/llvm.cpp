@@ -9,7 +9,6 @@
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
-#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Transforms/Utils/IntegerDivision.h"
 #include <map>
 
@@ -29,7 +28,8 @@ public:
       : k(kernel), context(context), module(std::make_unique<Module>("elsewise", context)), b(context),
         arithmetic(b, kernel.form.wide, target), infos(slots(kernel, Backend::Cpu)) {}
 
-  std::unique_ptr<Module> run() {
+  /// Null, and why, if the kernel is not as the schedule should leave it.
+  std::unique_ptr<Module> run(std::string &error) {
     llvm::Type *i64 = b.getInt64Ty();
     function = Function::Create(FunctionType::get(b.getVoidTy(), {b.getPtrTy(), i64, i64, i64, i64}, false),
                                 GlobalValue::ExternalLinkage, "elsewise", *module);
@@ -47,7 +47,8 @@ public:
     b.SetInsertPoint(done);
     b.CreateRetVoid();
     if (k.form.wide) expand_wide_divisions();
-    return std::move(module);
+    error = broken;
+    return error.empty() ? std::move(module) : nullptr;
   }
 
 private:
@@ -71,10 +72,12 @@ private:
       if (infos[i].kind == kind && infos[i].index == index && infos[i].box == box) return slot_values[i];
     return nullptr;
   }
-  Value *required(SlotKind kind, uint32_t index = 0, uint32_t box = 0) const {
+  Value *required(SlotKind kind, uint32_t index = 0, uint32_t box = 0) {
     Value *v = slot(kind, index, box);
-    if (!v) report_fatal_error("a launch argument that the kernel needs is not in its list");
-    return v;
+    if (v) return v;
+    broken = "a launch argument that the kernel needs is not in its list";
+    if (kind == SlotKind::Out || kind == SlotKind::In) return PoisonValue::get(b.getPtrTy());
+    return PoisonValue::get(b.getInt64Ty());
   }
 
   std::string slot_name(const SlotInfo &s) const {
@@ -228,7 +231,10 @@ private:
   Value *in_row(NodeId node) {
     if (node == no_node) return nullptr;
     const uint32_t slot = bound_slot(k, infos, node);
-    if (slot >= slot_values.size()) report_fatal_error("a bound is not in the list of launch arguments");
+    if (slot >= slot_values.size()) {
+      broken = "a bound is not in the list of launch arguments";
+      return nullptr;
+    }
     Value *&bound = bounds[slot];
     if (bound) return bound;
     bound = slot_values[slot];
@@ -489,7 +495,8 @@ private:
     case Op::Len:
       break;
     }
-    report_fatal_error("element code reads a host value that is not among the kernel's uniforms");
+    broken = "element code reads a host value that is not among the kernel's uniforms";
+    return PoisonValue::get(arithmetic.type(i.type));
   }
 
   // LLVM divides 128 bits by a library call, and this code calls no library.
@@ -514,6 +521,7 @@ private:
   std::vector<Value *> slot_values;
   Function *function = nullptr;
   MDNode *out_scope = nullptr, *in_scope = nullptr;
+  const char *broken = "";
   DenseMap<NodeId, Value *> fixed; // uniforms
 
   // the row
@@ -534,8 +542,9 @@ private:
 
 } // namespace
 
-std::unique_ptr<Module> emit_llvm(const Kernel &scheduled, LLVMContext &context, const CpuTarget &target) {
-  return Emitter(scheduled, context, target).run();
+std::unique_ptr<Module> emit_llvm(const Kernel &scheduled, LLVMContext &context, const CpuTarget &target,
+                                  std::string &error) {
+  return Emitter(scheduled, context, target).run(error);
 }
 
 } // namespace elsewise

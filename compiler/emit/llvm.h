@@ -14,10 +14,12 @@ namespace elsewise {
 /// change a bit of a result.
 struct CpuTarget {
   bool f16c = true;      // converts halves itself (every x86-64-v3 does); else integer arithmetic does
-  bool avx512dq = false; // converts 64-bit integers to floats in vectors; else a sum of two doubles does
+  bool avx512dq = false; // converts 64-bit integers to doubles in vectors; else a sum of two doubles does
 };
 
 /// void elsewise(const Slot *slots, i64 row_begin, i64 row_end, i64 begin, i64 end): rows [row_begin, row_end), inner
 /// positions [begin, end) of each. (One row: row_begin = 0, row_end = 1.) Slots are slots(kernel, Backend::Cpu).
-std::unique_ptr<llvm::Module> emit_llvm(const Kernel &scheduled, llvm::LLVMContext &, const CpuTarget & = {});
+/// Null and `error` if the kernel is not as the schedule pass should leave it (our bug).
+std::unique_ptr<llvm::Module> emit_llvm(const Kernel &scheduled, llvm::LLVMContext &, const CpuTarget &,
+                                        std::string &error);
 } // namespace elsewise

@@ -22,7 +22,7 @@ Value *Arithmetic::cast(Value *v, DType from, DType to) {
     v = float_to_integer(v, memory_type(to), dclass(to) == DClass::Int); // an index that a float becomes has 64 bits
     return to == DType::Index ? b.CreateSExt(v, type(to)) : v;
   }
-  if (is_float(to) && from_signed && bytes(from) == 8 && !target.avx512dq) return i64_to_float(v, type(to));
+  if (to == DType::F64 && from_signed && bytes(from) == 8 && !target.avx512dq) return i64_to_double(v);
   if (is_float(to)) return from_signed ? b.CreateSIToFP(v, type(to)) : b.CreateUIToFP(v, type(to));
   if (to == DType::Bool) return b.CreateIsNotNull(v);
   return b.CreateIntCast(v, type(to), from_signed);
@@ -57,19 +57,13 @@ Value *Arithmetic::float_to_integer(Value *v, llvm::Type *result, bool is_signed
 
 // An i64 as the sum of its halves, each placed into a double's fraction by its bits: one rounding, and AVX2 has all of
 // it in vectors.
-Value *Arithmetic::i64_to_float(Value *v, llvm::Type *to) {
+Value *Arithmetic::i64_to_double(Value *v) {
   llvm::Type *f64 = b.getDoubleTy();
-  if (to->isFloatTy()) { // beyond 2^53 keep the double exact: what is cut off stays as an odd last bit, so that only
-                         // the second rounding counts
-    Value *large = b.CreateICmpUGT(b.CreateAdd(v, b.getInt64(1ull << 53)), b.getInt64(1ull << 54));
-    Value *odd = b.CreateAnd(b.CreateOr(v, b.CreateAdd(b.CreateAnd(v, 0x7ff), b.getInt64(0x7ff))), ~0x7ffull);
-    v = b.CreateSelect(large, odd, v);
-  }
   Value *low = b.CreateOr(b.CreateAnd(v, 0xffffffffull), 0x4330000000000000ull); // 2^52 + low
-  Value *high =
-      b.CreateOr(b.CreateXor(b.CreateLShr(v, 32), 0x80000000ull), 0x4530000000000000ull); // 2^84 + 2^63 + high * 2^32
+  Value *high = b.CreateXor(b.CreateLShr(v, 32), 0x80000000ull);
+  high = b.CreateOr(high, 0x4530000000000000ull); // 2^84 + 2^63 + high * 2^32
   Value *rest = b.CreateFSub(b.CreateBitCast(high, f64), ConstantFP::get(f64, 0x1.0p84 + 0x1.0p63 + 0x1.0p52));
-  return b.CreateFPCast(b.CreateFAdd(rest, b.CreateBitCast(low, f64)), to);
+  return b.CreateFAdd(rest, b.CreateBitCast(low, f64));
 }
 
 // f64 -> f32 such that a second rounding to a half is as good as one: inexact results end in an odd bit.

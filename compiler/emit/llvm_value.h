@@ -39,7 +39,7 @@ private:
   llvm::Value *float_floor_divide(llvm::Value *, llvm::Value *);
   llvm::Value *half_to_float(DType, llvm::Value *);
   llvm::Value *float_to_half(DType, llvm::Value *);
-  llvm::Value *i64_to_float(llvm::Value *, llvm::Type *);
+  llvm::Value *i64_to_double(llvm::Value *);
   llvm::Value *round_to_odd(llvm::Value *);
   llvm::Value *float_to_integer(llvm::Value *, llvm::Type *, bool is_signed);
 

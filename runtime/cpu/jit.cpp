@@ -29,7 +29,11 @@ std::string text_of(const Module &module) {
 // Unoptimised IR for `machine`, verified unless assertions are off.
 std::unique_ptr<Module> make_module(const Kernel &kernel, LLVMContext &context, const TargetMachine &machine,
                                     std::string &error) {
-  std::unique_ptr<Module> module = emit_llvm(kernel, context, describe(machine));
+  std::unique_ptr<Module> module = emit_llvm(kernel, context, describe(machine), error);
+  if (!module) {
+    error = "internal error: " + error + "; please report this rule";
+    return nullptr;
+  }
 #ifndef NDEBUG
   std::string broken;
   raw_string_ostream stream(broken);

@@ -101,6 +101,15 @@ TEST(Jit, InPlaceIdentityPieceHasNoLoop) {
   EXPECT_EQ(ir.find("vector.memcheck"), std::string::npos); // no run-time test of overlap: it is known
 }
 
+// A kernel that the schedule left unfinished is an error with words, not the end of the process.
+TEST(Jit, UnscheduledUniformIsReported) {
+  Maker m({DType::F64}, DType::F64);
+  m.piece(m.b.binary(BinaryOp::Mul, m.b.load(0), m.parameter(DType::F64)));
+  std::string error;
+  EXPECT_FALSE(compile_cpu(m.kernel, error));
+  EXPECT_NE(error.find("not among the kernel's uniforms"), std::string::npos) << error;
+}
+
 TEST(Jit, CountsCompilationsAndFreesCode) {
   const Seed seed;
   std::string error;

@@ -110,11 +110,15 @@ TEST(Plan, AskingForF64IsAnotherTyping) {
   const auto args = arguments(*spec, {{"s", s}});
   const auto plan = api::plan(spec, {.args = args, .has_domain = true, .domain = domain});
   ASSERT_TRUE(plan) << plan.message;
-  if (api::output(*plan.value).dtype == DType::F64) {
-    Array<double> y({4});
-    api::Arg out = y.arg();
-    EXPECT_FALSE(api::matches(*plan.value, {.args = args, .out = &out, .has_domain = true, .domain = domain}));
-  }
+  ASSERT_EQ(api::output(*plan.value).dtype, DType::F64);
+  Array<double> y({4}), z({4});
+  api::Arg out = y.arg();
+  const api::Call asking{.args = args, .out = &out, .has_domain = true, .domain = domain};
+  EXPECT_FALSE(api::matches(*plan.value, asking));
+  ASSERT_TRUE(api::run(*plan.value, asking)); // the plan made without asking works in f32
+  EXPECT_EQ(y.memory[1], double(1.0f / 3.0f));
+  ASSERT_TRUE(run(spec, {{"s", s}}, z.arg(), {.has_domain = true, .domain = domain}));
+  EXPECT_EQ(z.memory[1], 1.0 / 3.0);
 }
 
 TEST(Plan, ClearedCachesFillAgain) {

@@ -86,6 +86,7 @@ std::string literal(DType d, const Constant &c, bool wide, bool exact) {
 }
 
 // clang-format off
+// No name in these texts may be a macro of the prelude (inf, nan).
 static constexpr Helper helper_rows[] = {
     {"negate", "", "__device__ {T} negate({T} a) { return ({T})(0 - ({U})a); }", "__device__ {T} negate({T} a) { return ({T})(0 - ({U})a); }", ""},
     {"floor_div",
@@ -182,13 +183,13 @@ R"(__device__ bf16 to_bf16(float x) {
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(x));
   return h;
 #else
-  const unsigned bits = __float_as_int(x), nan = int(0x7f800000 - (bits & 0x7fffffff)) >> 31; // all ones for a NaN
-  return ((bits + 0x7fff + (bits >> 16 & 1)) >> 16 & ~nan) | (0x7fff & nan);                  // to nearest, ties to even
+  const unsigned bits = __float_as_int(x), is_nan = int(0x7f800000 - (bits & 0x7fffffff)) >> 31; // all ones then
+  return ((bits + 0x7fff + (bits >> 16 & 1)) >> 16 & ~is_nan) | (0x7fff & is_nan);
 #endif
 })", "", "",
 R"(__device__ bf16 to_bf16(float x) {
-  const unsigned bits = __float_as_int(x), nan = int(0x7f800000 - (bits & 0x7fffffff)) >> 31;
-  return ((bits + 0x7fff + (bits >> 16 & 1)) >> 16 & ~nan) | (0x7fff & nan);
+  const unsigned bits = __float_as_int(x), is_nan = int(0x7f800000 - (bits & 0x7fffffff)) >> 31;
+  return ((bits + 0x7fff + (bits >> 16 & 1)) >> 16 & ~is_nan) | (0x7fff & is_nan);
 })"},
     // To float by rounding to odd, from where one more rounding, to a half, gives what a single one would.
     {"to_odd",

@@ -37,8 +37,8 @@ std::string shim_program(const std::vector<std::string> &cuda_texts) {
   return program;
 }
 
-// Where device.h lies: beside this file, or where the build says.
-static std::string shim_folder() { return std::filesystem::path(__FILE__).parent_path().string(); }
+// Where device.h lies; the build says, since __FILE__ may be relative to a folder that is not known here.
+static std::string shim_folder() { return ELSEWISE_SHIM_FOLDER; }
 
 std::unique_ptr<ShimBatch> ShimBatch::build(const std::vector<std::string> &cuda_texts, std::string &error,
                                             const std::string &flags) {
@@ -54,12 +54,14 @@ std::unique_ptr<ShimBatch> ShimBatch::build(const std::vector<std::string> &cuda
   const char *compiler = std::getenv("CXX");
   const std::string command =
       std::string(compiler && *compiler ? compiler : "g++") +
-      " -std=c++20 -O1 -w -shared -fPIC -ffp-contract=off -fsanitize=alignment,bounds -fno-sanitize-recover=all " +
-      flags + " -I'" + shim_folder() + "' -o '" + library.string() + "' '" + source.string() + "' > '" + log.string() +
+      " -std=c++20 -O1 -shared -fPIC -ffp-contract=off -fsanitize=alignment,bounds -fno-sanitize-recover=all " + flags +
+      " -I'" + shim_folder() + "' -o '" + library.string() + "' '" + source.string() + "' > '" + log.string() +
       "' 2>&1";
-  if (std::system(command.c_str()) != 0) {
-    std::stringstream text;
-    text << std::ifstream(log).rdbuf();
+  const bool failed = std::system(command.c_str()) != 0;
+  std::stringstream text;
+  text << std::ifstream(log).rdbuf();
+  // g++ only warns of an overload that NVRTC refuses.
+  if (failed || text.str().find("says that these are ambiguous") != std::string::npos) {
     error = text.str() + "\nin " + source.string();
     std::error_code ignored;
     if (!std::getenv("ELSEWISE_KEEP_SHIM")) fs::remove_all(folder, ignored);

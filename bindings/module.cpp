@@ -108,6 +108,7 @@ static void register_torch(const py::dict &from) {
   t.nbytes = keep(from, "nbytes"), t.is_neg = keep(from, "is_neg");
   t.grad_enabled = keep(from, "is_grad_enabled");
   t.dispatch_depth = keep(from, "dispatch_depth"), t.function_depth = keep(from, "function_depth");
+  t.forward_ad = keep(from, "forward_ad");
   t.bump = keep(from, "increment_version"), t.empty_strided = keep(from, "empty_strided"),
   t.threads = keep(from, "get_num_threads");
   for (int k = 0; k < dtype_count; ++k) t.dtypes[k] = keep(from["dtypes"], info(DType(k)).spelling);
@@ -135,7 +136,10 @@ PYBIND11_MODULE(_elsewise, m) {
   });
 
   m.def("compile", [](const std::string &text, const std::string &file) {
-    auto result = api::compile(text, file);
+    auto result = [&] {
+      const py::gil_scoped_release others_may_run; // proofs of a long rule take a while
+      return api::compile(text, file);
+    }();
     check(result, text);
     auto warnings = py::reinterpret_steal<py::object>(diagnostics_of(api::warnings(*result.value)));
     auto kernel = py::reinterpret_steal<py::object>(make_kernel(kernel_type, result.value));

@@ -76,6 +76,9 @@ static int64_t integer_of(PyObject *result) {
 bool torch_is_plain(bool &grad) {
   if (integer_of(PyObject_CallNoArgs(torch.dispatch_depth)) || integer_of(PyObject_CallNoArgs(torch.function_depth)))
     return false;
+  static PyObject *level = PyUnicode_InternFromString("_current_level");
+  if (integer_of(PyObject_GetAttr(torch.forward_ad, level)) != -1)
+    return false; // inside dual_level(): look at tangents
   PyObject *enabled = PyObject_CallNoArgs(torch.grad_enabled);
   grad = enabled != Py_False;
   Py_XDECREF(enabled);

@@ -37,6 +37,7 @@ struct Torch {
   const DLPackExchangeAPI *api = nullptr;
   PyObject *storage = nullptr, *storage_offset = nullptr, *nbytes = nullptr, *is_neg = nullptr; // method descriptors
   PyObject *grad_enabled = nullptr, *dispatch_depth = nullptr, *function_depth = nullptr; // functions of no argument
+  PyObject *forward_ad = nullptr; // the module that knows whether tangents may exist
   PyObject *bump = nullptr, *empty_strided = nullptr, *threads = nullptr;
   PyObject *dtypes[dtype_count] = {};   // torch.float32 …
   std::vector<PyObject *> cuda_devices; // torch.device("cuda", k)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// THE builtin table: one row a function, with its spelling for every backend. A builtin's name stands in this file and in no other non-test file.
-// Rows are data; the rules that read them (typing, lowering, emission, reference) stand with their readers.
+// THE builtin table: one row a function, with its spelling for every backend. A builtin's name stands in this file and
+// in no other non-test file. Rows are data; the rules that read them (typing, lowering, emission, reference) stand with
+// their readers.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -31,26 +32,30 @@ enum Class : uint8_t { ClassF32, ClassF64, ClassInt, class_count }; // ClassInt:
 
 struct Builtin {
   std::string_view name;
-  std::string_view signature; // for people: "min(a, b, ...)"
+  std::string_view signature;           // for people: "min(a, b, ...)"
   uint8_t min_arguments, max_arguments; // 255: any number; the row then folds from the left, two at a time
   Rule rule;
-  std::string_view body = {};      // composite: a spec in its parameters a, b, c, … ("min(max(a, b), c)"); no backend entry is then needed
+  std::string_view body =
+      {}; // composite: a spec in its parameters a, b, c, … ("min(max(a, b), c)"); no backend entry is then needed
   // Primitives, by Class; {0} {1} are the operands. An empty entry: the class cannot occur (Rounding on integers).
   std::string_view cuda[class_count] = {}; // CUDA C expression, also valid C++ behind the test shim
-  std::string_view cuda_helper = {};          // CUDA C text that the float expressions call, {T} replaced by float or double; printed once a type, only if used
-  std::string_view cuda_helper_int = {};      // the same for integer types
-  std::string_view llvm = {};                 // intrinsic for floats ("llvm.floor"), or "fcmp uno"
+  std::string_view cuda_helper = {}; // CUDA C text that the float expressions call, {T} replaced by float or double;
+                                     // printed once a type, only if used
+  std::string_view cuda_helper_int = {};                 // the same for integer types
+  std::string_view llvm = {};                            // intrinsic for floats ("llvm.floor"), or "fcmp uno"
   std::string_view llvm_signed = {}, llvm_unsigned = {}; // intrinsics for integers
-  std::string_view torch = {};                // expression in {0} {1}
-  double (*real)(const double *) = nullptr; // reference on exact doubles, rounded afterwards to the computing type (exact for every row that says Bits)
+  std::string_view torch = {};                           // expression in {0} {1}
+  double (*real)(const double *) = nullptr; // reference on exact doubles, rounded afterwards to the computing type
+                                            // (exact for every row that says Bits)
   __int128 (*integer)(const __int128 *) = nullptr; // the same for integers, before wrapping
-  std::string_view derivative = {};           // in the DSL, by parameter, separated by ';'; "" where there is none
+  std::string_view derivative = {};                // in the DSL, by parameter, separated by ';'; "" where there is none
   Sameness sameness = Sameness::Bits;
   uint32_t ulp = 0;
   std::string_view doc;
   std::string_view elsewhere = {}; // what other languages call it, separated by blanks; only for "did you mean"
   Meaning meaning = Meaning::Opaque;
-  std::string_view torch_double = {}; // for doubles, where torch's own is not exact: calls a helper of compiler/emit/torch_helpers.h
+  std::string_view torch_double =
+      {}; // for doubles, where torch's own is not exact: calls a helper of compiler/emit/torch_helpers.h
 };
 
 // clang-format off

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A seam for tests: who takes a CUDA launch when no driver does. Plans, slots and geometry stay the run time's own, so that emitted text can be run
-// without a device exactly as a device would run it. The facade does not show it.
+// A seam for tests: who takes a CUDA launch when no driver does. Plans, slots and geometry stay the run time's own, so
+// that emitted text can be run without a device exactly as a device would run it. The facade does not show it.
 #pragma once
 #include "compiler/ir/ir.h"
 #include "runtime/cuda/geometry.h"
@@ -9,7 +9,8 @@
 
 namespace elsewise::api {
 
-/// A launch: the scheduled kernel, its blocks and threads, and pointers to its arguments in the order of slots(kernel, Backend::Cuda).
+/// A launch: the scheduled kernel, its blocks and threads, and pointers to its arguments in the order of slots(kernel,
+/// Backend::Cuda).
 using LaunchTaker = std::function<void(const Kernel &, const Geometry &, std::span<void *const>)>;
 
 /// While one lives, CUDA plans of this thread need no driver, compile nothing, and hand their launches to it.

@@ -164,9 +164,9 @@ def read(name: str, value: Any, torch: Any, writable: bool = False) -> Operand |
         if exact is int and not -(1 << 127) <= number < 1 << 127:
             raise OverflowError(f"`{name}` is an int beyond 128 bits")
         return Operand(number, "", value)
-    if isinstance(value, np.ndarray):
+    if issubclass(type(value), np.ndarray):  # isinstance() believes what an object says of itself, as proxies do
         return Operand(_numpy.view(name, value, writable), "numpy", value)
-    if torch is not None and isinstance(value, torch.Tensor):
+    if torch is not None and issubclass(type(value), torch.Tensor):
         return Operand(_torch.view(torch, name, value, writable), "torch", value)
     if isinstance(value, _elsewise.View):
         return Operand(value, "pointer", value)

@@ -104,7 +104,7 @@ def _to_torch(torch: Any, value: Any) -> Any:
 
 
 def _kind(torch: Any, value: Any) -> str:
-    if isinstance(value, torch.Tensor):
+    if issubclass(type(value), torch.Tensor):
         return _dtypes.spelling(value.dtype) + ("[0]" if value.ndim == 0 else f"[{value.ndim}]")
     return "bool" if isinstance(value, bool) else "int" if isinstance(value, int) else "float"
 

@@ -59,6 +59,7 @@ def _register(torch: Any) -> None:
             "is_grad_enabled": torch.is_grad_enabled,
             "dispatch_depth": internal._len_torch_dispatch_stack,
             "function_depth": internal._len_torch_function_stack,
+            "forward_ad": torch.autograd.forward_ad,
             "increment_version": internal._increment_version,
             "empty_strided": torch.empty_strided,
             "get_num_threads": torch.get_num_threads,
@@ -115,6 +116,12 @@ def view(torch: Any, name: str, tensor: Tensor, writable: bool) -> _elsewise.Vie
     if tensor.requires_grad and torch.is_grad_enabled():
         how = "call under torch.no_grad()" if writable else f"pass {name}.detach() or call under torch.no_grad()"
         raise ValueError(f"`{name}` requires grad, and kernels have no gradient yet: {how}")
+    forward = torch.autograd.forward_ad
+    if forward._current_level >= 0 and forward.unpack_dual(tensor).tangent is not None:
+        raise ValueError(
+            f"`{name}` carries a tangent of forward-mode differentiation, and kernels have none yet: "
+            f"pass torch.autograd.forward_ad.unpack_dual({name}).primal"
+        )
     shape, strides = tuple(tensor.shape), tensor.stride()
     data = 0
     if tensor.numel():

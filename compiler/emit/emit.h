@@ -5,10 +5,12 @@
 #include "compiler/ir/abi.h"
 
 namespace elsewise {
-/// CUDA C for people: one `extern "C" __global__ void elsewise(...)` whose parameters are slots(kernel, Backend::Cuda). Compile with cuda_options().
+/// CUDA C for people: one `extern "C" __global__ void elsewise(...)` whose parameters are slots(kernel, Backend::Cuda).
+/// Compile with cuda_options().
 std::string emit_cuda(const Kernel &scheduled);
 /// Options that the text's meaning depends on: {"--fmad=false", "--minimal", "-std=c++17", …}.
 std::vector<std::string> cuda_options(const Kernel &scheduled);
-/// Python source of `def rule(...)` in plain torch, from AST and types only; works in the computing type and rounds once, as the language says.
+/// Python source of `def rule(...)` in plain torch, from AST and types only; works in the computing type and rounds
+/// once, as the language says.
 std::string emit_torch(const Source &, const Ast &, const Names &, const Signature &, const Typed &);
-}
+} // namespace elsewise

@@ -4,6 +4,7 @@
 #include "compiler/parse/precedence.h"
 #include "compiler/parse/state.h"
 #include "grammar/builtins.h"
+#include <cctype>
 
 namespace elsewise {
 namespace {
@@ -170,14 +171,24 @@ ExprId Parser::comparisons(ExprId left) {
   return chain;
 }
 
+/// A word operator in the place of a sign, with the blanks that a sign did without.
+std::string Parser::word(Operator op, Span at) const {
+  const std::string_view all = source_.text();
+  auto joins = [](char c) { return std::isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80; };
+  std::string s = spelling(op);
+  if (at.begin > 0 && joins(all[at.begin - 1])) s.insert(0, " ");
+  if (at.end < all.size() && joins(all[at.end])) s += " ";
+  return s;
+}
+
 /// `i > 3 & i < 5`: `&` takes `3` and `i` here and in Python, and not in the mind of whoever wrote it.
 void Parser::check_bits(ExprId e) {
   Expr &bits = ast_.exprs[e];
   if (lost_ || bits.kind != ExprKind::Binary || !is_bits(bits.op) || bits.parenthesised) return;
   Diagnostic &d = sink_.report(Code::BitsBesideComparison, bits.at, {spelling(bits.op)});
   if (bits.op != Operator::BitXor) {
-    const char *word = spelling(bits.op == Operator::BitAnd ? Operator::And : Operator::Or);
-    d.fixits.push_back({bits.at, word, "combine conditions"});
+    d.fixits.push_back(
+        {bits.at, word(bits.op == Operator::BitAnd ? Operator::And : Operator::Or, bits.at), "combine conditions"});
   }
   d.fixits.push_back({outer_[e], "(" + text(e) + ")", "work on bits"});
   bits.kind = ExprKind::Error;

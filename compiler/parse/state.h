@@ -68,6 +68,7 @@ private:
   bool is(TokenKind kind) const { return here().kind == kind; }
   const Token &take() { return tokens_[here().kind == TokenKind::End ? at_ : at_++]; }
 
+  std::string word(Operator, Span at) const;
   std::string text(Span s) const { return std::string(source_.slice(s)); }
   std::string text(ExprId e) const; // with its parentheses; a foreign conditional as it should have been written
   void not_yet(Span, const char *feature);

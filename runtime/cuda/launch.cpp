@@ -47,8 +47,8 @@ struct LoadedModule {
 
 namespace {
 
-// Modules that nobody can launch any more, waiting for their events. The driver's unloading waits for the device too, so
-// they go some at a time.
+// Modules that nobody can launch any more, waiting for their events. The driver's unloading waits for the device too,
+// so they go some at a time.
 constexpr size_t unload_from = 16;
 struct Graveyard {
   std::mutex mutex;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prepares random programs and judges results. The only thing it takes from the compiler is what the oracle needs: syntax and types.
+// Prepares random programs and judges results. The only thing it takes from the compiler is what the oracle needs:
+// syntax and types.
 #include "tests/fuzz/differential.h"
 #include "compiler/lex/lex.h"
 #include "compiler/parse/parser.h"
@@ -67,7 +68,8 @@ std::optional<Case> prepare(uint64_t seed, std::map<std::string, int> &refused) 
   Sink sink;
   auto refuse = [&] {
     const auto &all = sink.diagnostics();
-    auto first = std::find_if(all.begin(), all.end(), [](const Diagnostic &d) { return d.severity == Severity::Error; });
+    auto first =
+        std::find_if(all.begin(), all.end(), [](const Diagnostic &d) { return d.severity == Severity::Error; });
     refused[first == all.end() ? "?" : slug(first->code)]++;
     return std::nullopt;
   };
@@ -79,7 +81,10 @@ std::optional<Case> prepare(uint64_t seed, std::map<std::string, int> &refused) 
     for (const Input &in : p.inputs)
       if (in.name == name) c.arguments.push_back(&in), c.signature.args.push_back(in.type);
   bool any = false;
-  if (!broadcast(c.arguments, c.domain, any)) { refused["broadcast"]++; return std::nullopt; }
+  if (!broadcast(c.arguments, c.domain, any)) {
+    refused["broadcast"]++;
+    return std::nullopt;
+  }
   if (!any) c.domain = p.domain, c.shape_given = true;
   c.typed = specialise(source, c.ast, c.names, c.signature, sink);
   if (sink.failed()) return refuse();
@@ -92,7 +97,9 @@ std::optional<Case> prepare(uint64_t seed, std::map<std::string, int> &refused) 
   if (p.in_place)
     for (size_t a = 0; a < c.arguments.size(); ++a) {
       const Input &in = *c.arguments[a];
-      if (in.type.kind == ArgKind::Tensor && in.type.dtype == stored && in.shape == c.domain && !overlaps_itself(in) && n > 0) c.same_view = int(a);
+      if (in.type.kind == ArgKind::Tensor && in.type.dtype == stored && in.shape == c.domain && !overlaps_itself(in) &&
+          n > 0)
+        c.same_view = int(a);
     }
   if (c.same_view >= 0) {
     const Input &in = *c.arguments[c.same_view];
@@ -112,7 +119,8 @@ std::optional<Case> prepare(uint64_t seed, std::map<std::string, int> &refused) 
   }
 
   std::vector<Operand> operands;
-  for (const Input *in : c.arguments) operands.push_back({in->type, in->shape, in->stride, in->data(), in->integer, in->real});
+  for (const Input *in : c.arguments)
+    operands.push_back({in->type, in->shape, in->stride, in->data(), in->integer, in->real});
   Oracle oracle(c.ast, c.names, c.typed, operands, c.domain);
   c.expected.resize(size_t(n * size));
   for (int64_t i = 0; i < n; ++i) {
@@ -151,7 +159,8 @@ std::string describe(const Case &c) {
   std::ostringstream s;
   s << "seed " << c.program.seed << "\n  " << c.program.text << "\n  domain [";
   for (int64_t d : c.domain) s << d << " ";
-  s << "] result " << spelling(c.typed.result) << (c.same_view >= 0 ? " in place of " + c.arguments[c.same_view]->name : "") << " out stride [";
+  s << "] result " << spelling(c.typed.result)
+    << (c.same_view >= 0 ? " in place of " + c.arguments[c.same_view]->name : "") << " out stride [";
   for (int64_t d : c.out_stride) s << d << " ";
   s << "] offset " << c.out_offset - zone << "\n";
   for (const Input *in : c.arguments) {
@@ -171,17 +180,24 @@ std::string describe(const Case &c) {
 void note(const Case &c, Seen &seen) {
   for (ExprId e = 0; e < c.ast.exprs.size(); ++e) {
     const Expr &x = c.ast[e];
-    if (x.kind == ExprKind::Unary || x.kind == ExprKind::Binary) seen.operators[spelling(x.op) + std::string(x.kind == ExprKind::Unary ? " (unary)" : "")]++;
+    if (x.kind == ExprKind::Unary || x.kind == ExprKind::Binary)
+      seen.operators[spelling(x.op) + std::string(x.kind == ExprKind::Unary ? " (unary)" : "")]++;
     if (x.kind == ExprKind::Call) seen.builtins[std::string(builtins()[c.names.of[e].index].name)]++;
   }
   for (const Input *in : c.arguments)
     if (in->type.kind == ArgKind::Tensor) seen.dtypes[std::string(spelling(in->type.dtype)) + " in"]++;
   seen.dtypes[std::string(spelling(c.typed.result)) + " out"]++;
-  seen.layouts[c.same_view >= 0 ? "in place" : c.program.out_layout == 2 ? "out strided" : c.program.out_layout == 3 ? "out offset" : "out contiguous"]++;
+  seen.layouts[c.same_view >= 0            ? "in place"
+               : c.program.out_layout == 2 ? "out strided"
+               : c.program.out_layout == 3 ? "out offset"
+                                           : "out contiguous"]++;
   for (const Input *in : c.arguments) {
     if (in->type.kind != ArgKind::Tensor) continue;
     const bool broadcasts = in->shape != c.domain;
-    seen.layouts[in->shape.empty() ? "in 0-d" : broadcasts ? "in broadcast" : in->stride == row_major(in->shape) ? "in contiguous" : "in strided"]++;
+    seen.layouts[in->shape.empty()                    ? "in 0-d"
+                 : broadcasts                         ? "in broadcast"
+                 : in->stride == row_major(in->shape) ? "in contiguous"
+                                                      : "in strided"]++;
   }
 }
 
@@ -198,7 +214,10 @@ std::vector<std::string> unseen(const Seen &seen) {
 #include "grammar/dtypes.def"
   for (int op = 0; op <= int(Op::Call); ++op) want(seen.nodes, spelling(Op(op)));
   for (std::string_view pass : pass_names()) want(seen.passes, std::string(pass));
-  for (const char *layout : {"rows form", "inner pitch", "wide", "vector", "scalar", "repeated", "strided", "in place", "out strided", "out offset", "out contiguous", "in 0-d", "in broadcast", "in contiguous", "in strided"}) want(seen.layouts, layout);
+  for (const char *layout :
+       {"rows form", "inner pitch", "wide", "vector", "scalar", "repeated", "strided", "in place", "out strided",
+        "out offset", "out contiguous", "in 0-d", "in broadcast", "in contiguous", "in strided"})
+    want(seen.layouts, layout);
   return missing;
 }
 

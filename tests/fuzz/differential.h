@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One random program through the front end and the oracle, ready to be compared with what a backend gave. It runs no backend itself.
+// One random program through the front end and the oracle, ready to be compared with what a backend gave. It runs no
+// backend itself.
 #pragma once
 #include "compiler/parse/ast.h"
 #include "runtime/elsewise.h"
@@ -18,23 +19,23 @@ struct Case {
   Names names;
   Signature signature;
   Typed typed;
-  std::vector<const Input *> arguments;  // in the order of Names::arguments
-  std::vector<int64_t> domain;           // of the tensors that the text names, or `shape=`
+  std::vector<const Input *> arguments; // in the order of Names::arguments
+  std::vector<int64_t> domain;          // of the tensors that the text names, or `shape=`
   bool shape_given = false;
-  int same_view = -1;                    // the argument whose identical view `out` is
+  int same_view = -1; // the argument whose identical view `out` is
   std::vector<int64_t> out_stride;
-  std::vector<uint8_t> out_buffer;       // with a guard zone on each side, filled with a pattern
-  int64_t out_offset = 0;                // bytes from the buffer's start to element 0
-  std::vector<uint8_t> expected;         // elements in row-major order
-  Outcome outcome = Outcome::Value;      // the fault that some element must raise
+  std::vector<uint8_t> out_buffer;  // with a guard zone on each side, filled with a pattern
+  int64_t out_offset = 0;           // bytes from the buffer's start to element 0
+  std::vector<uint8_t> expected;    // elements in row-major order
+  Outcome outcome = Outcome::Value; // the fault that some element must raise
   int64_t fault_position = -1;
 };
 
 /// nullopt: refused by the compiler (counted by its first code in `refused`).
 std::optional<Case> prepare(uint64_t seed, std::map<std::string, int> &refused);
 
-/// The first difference between `out` (a copy of out_buffer after a run) and what it must be, in words; empty if there is none.
-/// Not a NaN equals another NaN by bits but as a class; bytes outside the elements must be as they were.
+/// The first difference between `out` (a copy of out_buffer after a run) and what it must be, in words; empty if there
+/// is none. Not a NaN equals another NaN by bits but as a class; bytes outside the elements must be as they were.
 std::string difference(const Case &, const std::vector<uint8_t> &out);
 
 /// Whole description of a case, enough to run it again.

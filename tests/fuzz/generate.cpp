@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The grammar of the random programs, and the random arguments. Values lean towards what breaks arithmetic: NaN, infinities, signed zeros, subnormals, ends of ranges.
+// The grammar of the random programs, and the random arguments. Values lean towards what breaks arithmetic: NaN,
+// infinities, signed zeros, subnormals, ends of ranges.
 #include "tests/fuzz/generate.h"
 #include "tests/fuzz/oracle.h"
 #include <algorithm>
@@ -39,11 +40,16 @@ public:
 private:
   std::string value() {
     switch (random_.below(8)) {
-    case 0: return boolean(2);
-    case 1: return integer(2);
-    case 2: return random_.pick<std::string>({"x", "x", "y", "0", "1", "-1", "0.5", "i", "n", "inf", "nan"});
-    case 3: return floating(3);
-    default: return random_.chance(50) ? floating(2) : number(2);
+    case 0:
+      return boolean(2);
+    case 1:
+      return integer(2);
+    case 2:
+      return random_.pick<std::string>({"x", "x", "y", "0", "1", "-1", "0.5", "i", "n", "inf", "nan"});
+    case 3:
+      return floating(3);
+    default:
+      return random_.chance(50) ? floating(2) : number(2);
     }
   }
 
@@ -54,15 +60,24 @@ private:
   }
   std::string uniform() { // an index without a position
     switch (random_.below(9)) {
-    case 0: return "n/4";
-    case 1: return "n-n/4";
-    case 2: return "k";
-    case 3: return "n//" + std::string(random_.chance(50) ? "3" : "(k*k+1)");
-    case 4: return "n-k";
-    case 5: return "n/" + std::to_string(1 + random_.below(6));
-    case 6: return "min(k, n)";
-    case 7: return "n*k - 3";
-    default: return literal();
+    case 0:
+      return "n/4";
+    case 1:
+      return "n-n/4";
+    case 2:
+      return "k";
+    case 3:
+      return "n//" + std::string(random_.chance(50) ? "3" : "(k*k+1)");
+    case 4:
+      return "n-k";
+    case 5:
+      return "n/" + std::to_string(1 + random_.below(6));
+    case 6:
+      return "min(k, n)";
+    case 7:
+      return "n*k - 3";
+    default:
+      return literal();
     }
   }
   std::string order() { return random_.pick<std::string>({"<", "<=", ">", ">="}); }
@@ -71,19 +86,33 @@ private:
     switch (random_.below(15)) {
     case 0:
     case 1:
-    case 2: return "i < " + uniform();
-    case 3: return "i >= " + uniform();
-    case 4: return "i " + order() + " " + uniform();
-    case 5: return uniform() + " <= i < " + uniform();
-    case 6: return "i == " + uniform();
-    case 7: return "2*i " + order() + " n";
-    case 8: return "n-1-i < " + uniform();
-    case 9: return "i % " + std::to_string(2 + random_.below(4)) + " == " + std::to_string(random_.below(3));
-    case 10: return "i " + order() + " g*n";
-    case 12: return "i*i*k*4611686018427387904 " + order() + " n*" + std::to_string(1 + random_.below(9)) + "000000000000000000"; // beyond 64 bits
-    case 11: return position() + random_.pick<std::string>({" and ", " or ", " && ", " || "}) + position();
-    case 13: return "not (" + position() + ")";
-    default: return "i != " + uniform();
+    case 2:
+      return "i < " + uniform();
+    case 3:
+      return "i >= " + uniform();
+    case 4:
+      return "i " + order() + " " + uniform();
+    case 5:
+      return uniform() + " <= i < " + uniform();
+    case 6:
+      return "i == " + uniform();
+    case 7:
+      return "2*i " + order() + " n";
+    case 8:
+      return "n-1-i < " + uniform();
+    case 9:
+      return "i % " + std::to_string(2 + random_.below(4)) + " == " + std::to_string(random_.below(3));
+    case 10:
+      return "i " + order() + " g*n";
+    case 12:
+      return "i*i*k*4611686018427387904 " + order() + " n*" + std::to_string(1 + random_.below(9)) +
+             "000000000000000000"; // beyond 64 bits
+    case 11:
+      return position() + random_.pick<std::string>({" and ", " or ", " && ", " || "}) + position();
+    case 13:
+      return "not (" + position() + ")";
+    default:
+      return "i != " + uniform();
     }
   }
 
@@ -93,16 +122,27 @@ private:
       return random_.pick<std::string>({"f", "true", "false", "x > 0", "x == y", "i < 3"});
     }
     switch (random_.below(11)) {
-    case 0: return "(" + boolean(depth - 1) + " and " + boolean(depth - 1) + ")";
-    case 1: return "(" + boolean(depth - 1) + " or " + boolean(depth - 1) + ")";
-    case 2: return "not (" + boolean(depth - 1) + ")";
-    case 3: return "isnan(" + number(depth - 1) + ")";
-    case 4: return "(" + integer(depth - 1) + " == " + integer(depth - 1) + ")";
-    case 5: return "(" + position() + ")";
-    case 6: return "bool(" + number(depth - 1) + ")";
-    case 7: return "(" + boolean(depth - 1) + ") " + random_.pick<std::string>({"&", "|", "^"}) + " (" + boolean(depth - 1) + ")";
-    case 8: return "(" + floating(depth - 1) + " != " + number(depth - 1) + ")";
-    default: return "(" + number(depth - 1) + " " + order() + " " + number(depth - 1) + ")";
+    case 0:
+      return "(" + boolean(depth - 1) + " and " + boolean(depth - 1) + ")";
+    case 1:
+      return "(" + boolean(depth - 1) + " or " + boolean(depth - 1) + ")";
+    case 2:
+      return "not (" + boolean(depth - 1) + ")";
+    case 3:
+      return "isnan(" + number(depth - 1) + ")";
+    case 4:
+      return "(" + integer(depth - 1) + " == " + integer(depth - 1) + ")";
+    case 5:
+      return "(" + position() + ")";
+    case 6:
+      return "bool(" + number(depth - 1) + ")";
+    case 7:
+      return "(" + boolean(depth - 1) + ") " + random_.pick<std::string>({"&", "|", "^"}) + " (" + boolean(depth - 1) +
+             ")";
+    case 8:
+      return "(" + floating(depth - 1) + " != " + number(depth - 1) + ")";
+    default:
+      return "(" + number(depth - 1) + " " + order() + " " + number(depth - 1) + ")";
     }
   }
 
@@ -111,24 +151,39 @@ private:
   std::string floating(int depth) {
     if (depth == 0) {
       if (!floats_.empty() && random_.chance(65)) return random_.pick(floats_);
-      return random_.pick<std::string>({"0.5", "2.0", "0.1", "1e-3", "g", "float(i)", "float(n)", "1.5", "inf", "nan", "pi", "float(k)", "3e38", "65519.0"});
+      return random_.pick<std::string>({"0.5", "2.0", "0.1", "1e-3", "g", "float(i)", "float(n)", "1.5", "inf", "nan",
+                                        "pi", "float(k)", "3e38", "65519.0"});
     }
     switch (random_.below(15)) {
     case 0:
-    case 1: return "(" + floating(depth - 1) + " + " + number(depth - 1) + ")";
-    case 2: return "(" + number(depth - 1) + " - " + floating(depth - 1) + ")";
+    case 1:
+      return "(" + floating(depth - 1) + " + " + number(depth - 1) + ")";
+    case 2:
+      return "(" + number(depth - 1) + " - " + floating(depth - 1) + ")";
     case 3:
-    case 4: return floating(depth - 1) + " * " + number(depth - 1);
-    case 5: return "(" + floating(depth - 1) + " / " + floating(depth - 1) + ")";
-    case 6: return "(" + floating(depth - 1) + " " + random_.pick<std::string>({"//", "%"}) + " " + floating(depth - 1) + ")";
-    case 7: return "-(" + floating(depth - 1) + ")";
-    case 8: return random_.pick<std::string>({"abs", "sqrt", "floor", "ceil", "round"}) + "(" + floating(depth - 1) + ")";
-    case 9: return random_.pick<std::string>({"min", "max"}) + "(" + number(depth - 1) + ", " + floating(depth - 1) + (random_.chance(25) ? ", " + number(depth - 1) : "") + ")";
-    case 10: return "clip(" + floating(depth - 1) + ", " + number(0) + ", " + number(0) + ")";
-    case 11: return "where(" + boolean(depth - 1) + ", " + floating(depth - 1) + ", " + number(depth - 1) + ")";
-    case 12: return random_.pick<std::string>({"f16", "bf16", "f32", "f64", "float"}) + "(" + number(depth - 1) + ")";
-    case 13: return "(" + floating(depth - 1) + ")**" + random_.pick<std::string>({"2", "3"});
-    default: return floating(0);
+    case 4:
+      return floating(depth - 1) + " * " + number(depth - 1);
+    case 5:
+      return "(" + floating(depth - 1) + " / " + floating(depth - 1) + ")";
+    case 6:
+      return "(" + floating(depth - 1) + " " + random_.pick<std::string>({"//", "%"}) + " " + floating(depth - 1) + ")";
+    case 7:
+      return "-(" + floating(depth - 1) + ")";
+    case 8:
+      return random_.pick<std::string>({"abs", "sqrt", "floor", "ceil", "round"}) + "(" + floating(depth - 1) + ")";
+    case 9:
+      return random_.pick<std::string>({"min", "max"}) + "(" + number(depth - 1) + ", " + floating(depth - 1) +
+             (random_.chance(25) ? ", " + number(depth - 1) : "") + ")";
+    case 10:
+      return "clip(" + floating(depth - 1) + ", " + number(0) + ", " + number(0) + ")";
+    case 11:
+      return "where(" + boolean(depth - 1) + ", " + floating(depth - 1) + ", " + number(depth - 1) + ")";
+    case 12:
+      return random_.pick<std::string>({"f16", "bf16", "f32", "f64", "float"}) + "(" + number(depth - 1) + ")";
+    case 13:
+      return "(" + floating(depth - 1) + ")**" + random_.pick<std::string>({"2", "3"});
+    default:
+      return floating(0);
     }
   }
 
@@ -139,18 +194,33 @@ private:
     }
     switch (random_.below(13)) {
     case 0:
-    case 1: return "(" + integer(depth - 1) + " + " + integer(depth - 1) + ")";
-    case 2: return "(" + integer(depth - 1) + " - " + integer(depth - 1) + ")";
-    case 3: return integer(depth - 1) + " * " + integer(depth - 1);
-    case 4: return "(" + integer(depth - 1) + " // " + integer(depth - 1) + ")";
-    case 5: return "(" + integer(depth - 1) + " % " + integer(depth - 1) + ")";
-    case 6: return "((" + integer(depth - 1) + ") " + random_.pick<std::string>({"&", "|", "^"}) + " (" + integer(depth - 1) + "))";
-    case 7: return "((" + integer(depth - 1) + ") " + random_.pick<std::string>({"<<", ">>"}) + " (" + (random_.chance(70) ? literal() : integer(depth - 1)) + "))";
-    case 8: return random_.pick<std::string>({"abs", "floor", "round", "ceil", "~", "-", "+"}) + "(" + integer(depth - 1) + ")";
-    case 9: return random_.pick<std::string>({"min", "max"}) + "(" + integer(depth - 1) + ", " + integer(depth - 1) + ")";
-    case 10: return random_.pick<std::string>({"u8", "i8", "i16", "i32", "i64", "int"}) + "(" + number(depth - 1) + ")";
-    case 11: return "where(" + boolean(depth - 1) + ", " + integer(depth - 1) + ", " + integer(depth - 1) + ")";
-    default: return "(" + integer(depth - 1) + ")**" + random_.pick<std::string>({"0", "1", "2", "3", "5"});
+    case 1:
+      return "(" + integer(depth - 1) + " + " + integer(depth - 1) + ")";
+    case 2:
+      return "(" + integer(depth - 1) + " - " + integer(depth - 1) + ")";
+    case 3:
+      return integer(depth - 1) + " * " + integer(depth - 1);
+    case 4:
+      return "(" + integer(depth - 1) + " // " + integer(depth - 1) + ")";
+    case 5:
+      return "(" + integer(depth - 1) + " % " + integer(depth - 1) + ")";
+    case 6:
+      return "((" + integer(depth - 1) + ") " + random_.pick<std::string>({"&", "|", "^"}) + " (" + integer(depth - 1) +
+             "))";
+    case 7:
+      return "((" + integer(depth - 1) + ") " + random_.pick<std::string>({"<<", ">>"}) + " (" +
+             (random_.chance(70) ? literal() : integer(depth - 1)) + "))";
+    case 8:
+      return random_.pick<std::string>({"abs", "floor", "round", "ceil", "~", "-", "+"}) + "(" + integer(depth - 1) +
+             ")";
+    case 9:
+      return random_.pick<std::string>({"min", "max"}) + "(" + integer(depth - 1) + ", " + integer(depth - 1) + ")";
+    case 10:
+      return random_.pick<std::string>({"u8", "i8", "i16", "i32", "i64", "int"}) + "(" + number(depth - 1) + ")";
+    case 11:
+      return "where(" + boolean(depth - 1) + ", " + integer(depth - 1) + ", " + integer(depth - 1) + ")";
+    default:
+      return "(" + integer(depth - 1) + ")**" + random_.pick<std::string>({"0", "1", "2", "3", "5"});
     }
   }
 
@@ -161,14 +231,37 @@ private:
 Scalar random_scalar(Random &random, DType d) {
   Scalar s{d};
   if (is_float(d)) {
-    static const std::vector<double> special = {0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, 0.1, std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
-                                                std::numeric_limits<double>::quiet_NaN(), 65504.0, 3e38, 1e-40, 6e-8, 1e300, 2147483648.0, 9.3e18, 255.5, 127.49, -32769.0};
-    const double v = random.chance(25) ? random.pick(special) : (double(random.below(1 << 24)) / (1 << 20) - 8) * (random.chance(10) ? 1e4 : 1);
+    static const std::vector<double> special = {0.0,
+                                                -0.0,
+                                                1.0,
+                                                -1.0,
+                                                0.5,
+                                                -0.5,
+                                                1.5,
+                                                2.5,
+                                                0.1,
+                                                std::numeric_limits<double>::infinity(),
+                                                -std::numeric_limits<double>::infinity(),
+                                                std::numeric_limits<double>::quiet_NaN(),
+                                                65504.0,
+                                                3e38,
+                                                1e-40,
+                                                6e-8,
+                                                1e300,
+                                                2147483648.0,
+                                                9.3e18,
+                                                255.5,
+                                                127.49,
+                                                -32769.0};
+    const double v = random.chance(25)
+                         ? random.pick(special)
+                         : (double(random.below(1 << 24)) / (1 << 20) - 8) * (random.chance(10) ? 1e4 : 1);
     return convert({DType::F64, 0, v}, d);
   }
   if (d == DType::Bool) s.integer = random.chance(50);
   else if (random.chance(60)) s = convert({DType::Index, (__int128)random.below(19) - 9, 0}, d);
-  else if (random.chance(30)) s = convert({DType::Index, ((__int128)1 << (8 * bytes(d) - 1)) - (random.chance(50) ? 1 : 0), 0}, d);
+  else if (random.chance(30))
+    s = convert({DType::Index, ((__int128)1 << (8 * bytes(d) - 1)) - (random.chance(50) ? 1 : 0), 0}, d);
   else s = convert({DType::Index, (int64_t)random.next(), 0}, d);
   return s;
 }
@@ -195,7 +288,8 @@ void lay_out(Random &random, Input &in) {
   in.offset = lead - least;
   const int64_t count = in.offset + greatest + 1;
   in.buffer.resize(size_t(count) * bytes(in.type.dtype));
-  for (int64_t e = 0; e < count; ++e) encode(random_scalar(random, in.type.dtype), in.buffer.data() + e * bytes(in.type.dtype));
+  for (int64_t e = 0; e < count; ++e)
+    encode(random_scalar(random, in.type.dtype), in.buffer.data() + e * bytes(in.type.dtype));
 }
 
 } // namespace
@@ -205,8 +299,11 @@ Program generate(uint64_t seed) {
   Program p;
   p.seed = seed;
   const size_t rank = random.pick<size_t>({0, 1, 1, 1, 1, 2, 2, 3, 4});
-  for (size_t d = 0; d < rank; ++d) p.domain.push_back(rank == 1 ? random.pick<int64_t>({1, 2, 5, 17, 64, 100, 257, 1030, 2100, 0}) : int64_t(random.pick<int>({1, 2, 3, 5, 8, 17, 33})));
-  static const std::vector<DType> dtypes = {DType::F32, DType::F32, DType::F32, DType::F64, DType::F16, DType::BF16, DType::I32, DType::I64, DType::U8, DType::I8, DType::I16, DType::Bool};
+  for (size_t d = 0; d < rank; ++d)
+    p.domain.push_back(rank == 1 ? random.pick<int64_t>({1, 2, 5, 17, 64, 100, 257, 1030, 2100, 0})
+                                 : int64_t(random.pick<int>({1, 2, 3, 5, 8, 17, 33})));
+  static const std::vector<DType> dtypes = {DType::F32, DType::F32, DType::F32, DType::F64, DType::F16, DType::BF16,
+                                            DType::I32, DType::I64, DType::U8,  DType::I8,  DType::I16, DType::Bool};
   for (const char *name : {"x", "y", "z"}) {
     Input in{.name = name};
     in.type = {ArgKind::Tensor, random.pick(dtypes), false};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random programs with arguments to run them on, the same for the same seed on every machine. It knows the grammar, not the types: what the compiler refuses is drawn again.
+// Random programs with arguments to run them on, the same for the same seed on every machine. It knows the grammar, not
+// the types: what the compiler refuses is drawn again.
 #pragma once
 #include "compiler/types/types.h"
 #include <string>
@@ -7,7 +8,8 @@
 
 namespace elsewise::fuzz {
 
-/// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014): small, seedable, equal everywhere.
+/// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014): small, seedable, equal
+/// everywhere.
 class Random {
 public:
   explicit Random(uint64_t seed) : state_(seed) {}
@@ -36,8 +38,8 @@ struct Program {
   std::string text;
   std::vector<Input> inputs; // every argument that the text may name
   std::vector<int64_t> domain;
-  bool in_place = false;     // out is input 0's view, if its dtype and shape allow
-  int out_layout = 0;        // 0 contiguous, 1 as planned, 2 strided with gaps, 3 offset by one element
+  bool in_place = false; // out is input 0's view, if its dtype and shape allow
+  int out_layout = 0;    // 0 contiguous, 1 as planned, 2 strided with gaps, 3 offset by one element
 };
 
 Program generate(uint64_t seed);

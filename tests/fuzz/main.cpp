@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `ew_tests fuzz`: random programs, the oracle against every backend that can run here, with counts of what occurred. A fixed seed gives the same programs everywhere.
+// `ew_tests fuzz`: random programs, the oracle against every backend that can run here, with counts of what occurred. A
+// fixed seed gives the same programs everywhere.
 #include "tests/fuzz/call.h"
 #include "tests/fuzz/differential.h"
 #include "tests/fuzz/shim_backend.h"
@@ -26,10 +27,13 @@ bool number(std::string_view arg, std::string_view name, auto &value) {
 }
 
 api::Fault fault(Outcome o) {
-  return o == Outcome::Overflow ? api::Fault::Overflow : o == Outcome::ZeroDivision ? api::Fault::ZeroDivision : api::Fault::None;
+  return o == Outcome::Overflow       ? api::Fault::Overflow
+         : o == Outcome::ZeroDivision ? api::Fault::ZeroDivision
+                                      : api::Fault::None;
 }
 
-// The program through the facade on the CPU. Empty if it gave what the oracle says. An overflow that interval arithmetic could not rule out is `conservative`.
+// The program through the facade on the CPU. Empty if it gave what the oracle says. An overflow that interval
+// arithmetic could not rule out is `conservative`.
 std::string on_cpu(const Case &c, int &conservative) {
   std::vector<uint8_t> out = c.out_buffer;
   CallOf of(c, out, api::Device{});
@@ -69,7 +73,8 @@ int fuzz(const Options &o) {
     note(*c, seen);
     faults += c->outcome != Outcome::Value;
     const std::string problem = on_cpu(*c, conservative);
-    if (!problem.empty() && ++failed <= 20) std::printf("MISMATCH on the CPU: %s\n%s\n", problem.c_str(), describe(*c).c_str());
+    if (!problem.empty() && ++failed <= 20)
+      std::printf("MISMATCH on the CPU: %s\n%s\n", problem.c_str(), describe(*c).c_str());
     if (problem.empty()) shim.add(std::move(*c), seen);
   }
   shim.finish();
@@ -77,14 +82,16 @@ int fuzz(const Options &o) {
   print("operators", seen.operators), print("builtins", seen.builtins), print("dtypes", seen.dtypes);
   print("IR nodes", seen.nodes), print("passes that changed something", seen.passes), print("layouts", seen.layouts);
   print("refused by the compiler, drawn again", refused);
-  std::printf("%d programs (%d with a fault that was due, %d overflows refused on interval grounds), %d as CUDA C, %d through NVRTC, %d of them for every architecture; %.0f s\n",
+  std::printf("%d programs (%d with a fault that was due, %d overflows refused on interval grounds), %d as CUDA C, %d "
+              "through NVRTC, %d of them for every architecture; %.0f s\n",
               ran, faults, conservative, shim.ran(), shim.compiled(), shim.everywhere(), seconds);
   if (conservative * 50 > ran) std::printf("MISMATCH: too many overflows refused on interval grounds\n"), ++failed;
   failed += shim.failed();
   const std::vector<std::string> missing = unseen(seen);
   for (const std::string &name : missing) std::printf("MISMATCH: `%s` never occurred\n", name.c_str());
   failed += int(missing.size());
-  std::printf("%d passed, %d failed, %d skipped\n", ran + shim.ran() + shim.compiled() - failed, failed, shim.skipped());
+  std::printf("%d passed, %d failed, %d skipped\n", ran + shim.ran() + shim.compiled() - failed, failed,
+              shim.skipped());
   return failed ? 1 : 0;
 }
 
@@ -96,10 +103,11 @@ extern "C" int ew_fuzz_main(int argc, char **argv) {
   for (int k = 1; k < argc; ++k) {
     using elsewise::fuzz::number;
     const std::string_view arg = argv[k];
-    if (number(arg, "--seed", o.seed) || number(arg, "--programs", o.programs) || number(arg, "--shim", o.shim) || number(arg, "--nvrtc", o.nvrtc) ||
-        number(arg, "--archs", o.archs))
+    if (number(arg, "--seed", o.seed) || number(arg, "--programs", o.programs) || number(arg, "--shim", o.shim) ||
+        number(arg, "--nvrtc", o.nvrtc) || number(arg, "--archs", o.archs))
       continue;
-    std::fprintf(stderr, "usage: ew_tests fuzz [--seed=1] [--programs=4000] [--shim=1000] [--nvrtc=300] [--archs=30]\n");
+    std::fprintf(stderr,
+                 "usage: ew_tests fuzz [--seed=1] [--programs=4000] [--shim=1000] [--nvrtc=300] [--archs=30]\n");
     return 2;
   }
   return elsewise::fuzz::fuzz(o);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oracle's arithmetic, written for plainness: one element, one operator, no sharing with the compiler. It optimises nothing.
+// The oracle's arithmetic, written for plainness: one element, one operator, no sharing with the compiler. It optimises
+// nothing.
 #include "tests/fuzz/oracle.h"
 #include "grammar/builtins.h"
 #include <bit>
@@ -82,14 +83,22 @@ template <class T> T float_floor_div(T a, T b) { // torch's div_floor_floating
 
 template <class T> double float_operate(Operator op, T a, T b) {
   switch (op) {
-  case Operator::Add: return a + b;
-  case Operator::Sub: return a - b;
-  case Operator::Mul: return a * b;
-  case Operator::Div: return a / b;
-  case Operator::FloorDiv: return float_floor_div(a, b);
-  case Operator::Mod: return float_mod(a, b);
-  case Operator::Pow: return std::pow(a, b);
-  default: return std::numeric_limits<double>::quiet_NaN();
+  case Operator::Add:
+    return a + b;
+  case Operator::Sub:
+    return a - b;
+  case Operator::Mul:
+    return a * b;
+  case Operator::Div:
+    return a / b;
+  case Operator::FloorDiv:
+    return float_floor_div(a, b);
+  case Operator::Mod:
+    return float_mod(a, b);
+  case Operator::Pow:
+    return std::pow(a, b);
+  default:
+    return std::numeric_limits<double>::quiet_NaN();
   }
 }
 
@@ -99,7 +108,8 @@ Scalar convert(const Scalar &v, DType to) {
   Scalar r{to};
   if (is_float(to)) {
     if (is_float(v.type)) r.real = round_float(v.real, to);
-    else if (is_half(to)) r.real = round_float(to_double(v.integer, DType::F32), to); // through the computing type, as every backend does
+    else if (is_half(to))
+      r.real = round_float(to_double(v.integer, DType::F32), to); // through the computing type, as every backend does
     else r.real = to_double(v.integer, to);
     return r;
   }
@@ -109,17 +119,39 @@ Scalar convert(const Scalar &v, DType to) {
 
 Scalar decode(DType d, const uint8_t *p) {
   Scalar r{d};
-  auto as = [&]<class T>(T) { T t; std::memcpy(&t, p, sizeof t); return t; };
+  auto as = [&]<class T>(T) {
+    T t;
+    std::memcpy(&t, p, sizeof t);
+    return t;
+  };
   switch (d) {
-  case DType::Bool: r.integer = *p != 0; break;
-  case DType::U8: r.integer = *p; break;
-  case DType::I8: r.integer = as(int8_t{}); break;
-  case DType::I16: r.integer = as(int16_t{}); break;
-  case DType::I32: r.integer = as(int32_t{}); break;
-  case DType::I64: r.integer = as(int64_t{}); break;
-  case DType::F32: r.real = as(float{}); break;
-  case DType::F64: r.real = as(double{}); break;
-  case DType::BF16: r.real = std::bit_cast<float>((uint32_t)as(uint16_t{}) << 16); break;
+  case DType::Bool:
+    r.integer = *p != 0;
+    break;
+  case DType::U8:
+    r.integer = *p;
+    break;
+  case DType::I8:
+    r.integer = as(int8_t{});
+    break;
+  case DType::I16:
+    r.integer = as(int16_t{});
+    break;
+  case DType::I32:
+    r.integer = as(int32_t{});
+    break;
+  case DType::I64:
+    r.integer = as(int64_t{});
+    break;
+  case DType::F32:
+    r.real = as(float{});
+    break;
+  case DType::F64:
+    r.real = as(double{});
+    break;
+  case DType::BF16:
+    r.real = std::bit_cast<float>((uint32_t)as(uint16_t{}) << 16);
+    break;
   case DType::F16: {
     const uint16_t h = as(uint16_t{});
     const int e = h >> 10 & 31, m = h & 1023;
@@ -129,7 +161,8 @@ Scalar decode(DType d, const uint8_t *p) {
     r.real = std::copysign(a, h >> 15 ? -1.0 : 1.0);
     break;
   }
-  case DType::Index: break;
+  case DType::Index:
+    break;
   }
   return r;
 }
@@ -137,15 +170,33 @@ Scalar decode(DType d, const uint8_t *p) {
 void encode(const Scalar &v, uint8_t *p) {
   auto put = [&](auto t) { std::memcpy(p, &t, sizeof t); };
   switch (v.type) {
-  case DType::Bool: *p = v.integer != 0; break;
-  case DType::U8: *p = (uint8_t)v.integer; break;
-  case DType::I8: put((int8_t)v.integer); break;
-  case DType::I16: put((int16_t)v.integer); break;
-  case DType::I32: put((int32_t)v.integer); break;
-  case DType::I64: put((int64_t)v.integer); break;
-  case DType::F32: put((float)v.real); break;
-  case DType::F64: put(v.real); break;
-  case DType::BF16: put((uint16_t)(std::bit_cast<uint32_t>((float)v.real) >> 16)); break;
+  case DType::Bool:
+    *p = v.integer != 0;
+    break;
+  case DType::U8:
+    *p = (uint8_t)v.integer;
+    break;
+  case DType::I8:
+    put((int8_t)v.integer);
+    break;
+  case DType::I16:
+    put((int16_t)v.integer);
+    break;
+  case DType::I32:
+    put((int32_t)v.integer);
+    break;
+  case DType::I64:
+    put((int64_t)v.integer);
+    break;
+  case DType::F32:
+    put((float)v.real);
+    break;
+  case DType::F64:
+    put(v.real);
+    break;
+  case DType::BF16:
+    put((uint16_t)(std::bit_cast<uint32_t>((float)v.real) >> 16));
+    break;
   case DType::F16: {
     const uint16_t sign = std::signbit(v.real) ? 0x8000 : 0;
     const double a = std::fabs(v.real);
@@ -159,12 +210,15 @@ void encode(const Scalar &v, uint8_t *p) {
     }
     break;
   }
-  case DType::Index: break;
+  case DType::Index:
+    break;
   }
 }
 
-Oracle::Oracle(const Ast &ast, const Names &names, const Typed &typed, std::vector<Operand> operands, std::vector<int64_t> domain)
-    : ast_(ast), names_(names), typed_(typed), operands_(std::move(operands)), domain_(std::move(domain)), where_(domain_.size()) {
+Oracle::Oracle(const Ast &ast, const Names &names, const Typed &typed, std::vector<Operand> operands,
+               std::vector<int64_t> domain)
+    : ast_(ast), names_(names), typed_(typed), operands_(std::move(operands)), domain_(std::move(domain)),
+      where_(domain_.size()) {
   count_ = 1;
   for (int64_t d : domain_) count_ *= d;
 }
@@ -201,8 +255,8 @@ Scalar Oracle::index_result(__int128 v, bool overflow) {
 // In the type that the operation is worked in. A uniform integer has to fit the data's dtype.
 Scalar Oracle::operand(ExprId e, Use use, DType to) {
   const Scalar v = evaluate(e, use), r = convert(v, to);
-  if (v.type == DType::Index && typed_.at(e, use).type.stage == Stage::Host && to != DType::Index && is_integer(to) && r.integer != v.integer &&
-      fault_ == Outcome::Value)
+  if (v.type == DType::Index && typed_.at(e, use).type.stage == Stage::Host && to != DType::Index && is_integer(to) &&
+      r.integer != v.integer && fault_ == Outcome::Value)
     fault_ = Outcome::Overflow;
   return r;
 }
@@ -221,14 +275,20 @@ Scalar Oracle::evaluate(ExprId e, Use use) {
     if (r.binding == Binding::Length) return {DType::Index, count_, 0};
     const Operand &o = operands_[r.index];
     switch (o.type.kind) {
-    case ArgKind::Tensor: return load(o);
-    case ArgKind::Float: return {DType::F64, 0, o.real};
-    case ArgKind::Bool: return {DType::Bool, o.integer, 0};
-    default: return {DType::Index, o.integer, 0};
+    case ArgKind::Tensor:
+      return load(o);
+    case ArgKind::Float:
+      return {DType::F64, 0, o.real};
+    case ArgKind::Bool:
+      return {DType::Bool, o.integer, 0};
+    default:
+      return {DType::Index, o.integer, 0};
     }
   }
-  case ExprKind::Call: return call(e, use);
-  default: return operate(e, use);
+  case ExprKind::Call:
+    return call(e, use);
+  default:
+    return operate(e, use);
   }
 }
 
@@ -241,7 +301,8 @@ bool Oracle::compare(ExprId e, const ExprType &t) {
     const ExprId operand = ast_.child(e, k);
     v[k] = evaluate(operand, t.operands);
     const Type &type = typed_.at(operand, t.operands).type;
-    if (is_half(t.nominal) && type.category == Category::Scalar && type.stage == Stage::Host) v[k] = convert(v[k], t.nominal);
+    if (is_half(t.nominal) && type.category == Category::Scalar && type.stage == Stage::Host)
+      v[k] = convert(v[k], t.nominal);
   }
   exact_ = was;
   const bool mixed = t.operands == Use::Compare && is_float(v[0].type) != is_float(v[1].type);
@@ -257,7 +318,7 @@ bool Oracle::compare(ExprId e, const ExprType &t) {
       const double f = std::floor(d);
       if (f >= std::ldexp(1.0, 126)) order = -1;
       else if (f <= -std::ldexp(1.0, 126)) order = 1;
-      else order = i < (__int128)f ? -1 : i > (__int128)f ? 1 : d > f ? -1 : 0;
+      else order = i<(__int128)f ? -1 : i>(__int128) f ? 1 : d > f ? -1 : 0;
       if (flipped) order = -order;
     }
   } else if (is_float(v[0].type)) {
@@ -266,12 +327,18 @@ bool Oracle::compare(ExprId e, const ExprType &t) {
     else if (v[0].real == v[1].real) order = 0;
   } else order = v[0].integer < v[1].integer ? -1 : v[0].integer > v[1].integer;
   switch (ast_[e].op) {
-  case Operator::Lt: return order == -1;
-  case Operator::Le: return order == -1 || order == 0;
-  case Operator::Gt: return order == 1;
-  case Operator::Ge: return order == 1 || order == 0;
-  case Operator::Eq: return order == 0;
-  default: return order != 0;
+  case Operator::Lt:
+    return order == -1;
+  case Operator::Le:
+    return order == -1 || order == 0;
+  case Operator::Gt:
+    return order == 1;
+  case Operator::Ge:
+    return order == 1 || order == 0;
+  case Operator::Eq:
+    return order == 0;
+  default:
+    return order != 0;
   }
 }
 
@@ -291,12 +358,14 @@ Scalar Oracle::operate(ExprId e, Use use) {
   if (x.kind == ExprKind::Unary) {
     if (x.op == Operator::Plus) return a;
     if (is_float(c)) return {c, 0, -a.real};
-    if (x.op == Operator::BitNot) return c == DType::Bool ? Scalar{c, !a.integer, 0} : Scalar{c, wrap(~a.integer, c), 0};
+    if (x.op == Operator::BitNot)
+      return c == DType::Bool ? Scalar{c, !a.integer, 0} : Scalar{c, wrap(~a.integer, c), 0};
     return c == DType::Index ? index_result(-a.integer, false) : Scalar{c, wrap(-a.integer, c), 0};
   }
   b = operand(ast_.child(e, 1), t.operands, c);
   const Expr &right = ast_[ast_.child(e, 1)];
-  if (is_float(c) && x.op == Operator::Pow && right.kind == ExprKind::Literal && (b.real == 2 || b.real == 3)) { // products, rounded each time, as in torch
+  if (is_float(c) && x.op == Operator::Pow && right.kind == ExprKind::Literal &&
+      (b.real == 2 || b.real == 3)) { // products, rounded each time, as in torch
     const Scalar square{c, 0, c == DType::F32 ? (float)a.real * (float)a.real : a.real * a.real};
     if (b.real == 2) return square;
     return {c, 0, c == DType::F32 ? (float)square.real * (float)a.real : square.real * a.real};
@@ -306,9 +375,12 @@ Scalar Oracle::operate(ExprId e, Use use) {
   if (c == DType::Bool) {
     switch (x.op) {
     case Operator::Mul:
-    case Operator::BitAnd: return {c, a.integer && b.integer, 0};
-    case Operator::BitXor: return {c, a.integer != b.integer, 0};
-    default: return {c, a.integer || b.integer, 0};
+    case Operator::BitAnd:
+      return {c, a.integer && b.integer, 0};
+    case Operator::BitXor:
+      return {c, a.integer != b.integer, 0};
+    default:
+      return {c, a.integer || b.integer, 0};
     }
   }
   const bool index = c == DType::Index;
@@ -317,9 +389,15 @@ Scalar Oracle::operate(ExprId e, Use use) {
   __int128 r = 0;
   bool over = false;
   switch (x.op) {
-  case Operator::Add: over = __builtin_add_overflow(a.integer, b.integer, &r); break;
-  case Operator::Sub: over = __builtin_sub_overflow(a.integer, b.integer, &r); break;
-  case Operator::Mul: over = __builtin_mul_overflow(a.integer, b.integer, &r); break;
+  case Operator::Add:
+    over = __builtin_add_overflow(a.integer, b.integer, &r);
+    break;
+  case Operator::Sub:
+    over = __builtin_sub_overflow(a.integer, b.integer, &r);
+    break;
+  case Operator::Mul:
+    over = __builtin_mul_overflow(a.integer, b.integer, &r);
+    break;
   case Operator::Div: // an index quotient
   case Operator::FloorDiv:
   case Operator::Mod:
@@ -341,9 +419,15 @@ Scalar Oracle::operate(ExprId e, Use use) {
     if (b.integer < 0 || b.integer >= w) r = a.integer < 0 ? -1 : 0;
     else r = a.integer >> (int)b.integer;
     break;
-  case Operator::BitAnd: r = a.integer & b.integer; break;
-  case Operator::BitOr: r = a.integer | b.integer; break;
-  case Operator::BitXor: r = a.integer ^ b.integer; break;
+  case Operator::BitAnd:
+    r = a.integer & b.integer;
+    break;
+  case Operator::BitOr:
+    r = a.integer | b.integer;
+    break;
+  case Operator::BitXor:
+    r = a.integer ^ b.integer;
+    break;
   case Operator::Pow: {
     __int128 base = a.integer, n = b.integer;
     if (n < 0) {
@@ -358,7 +442,8 @@ Scalar Oracle::operate(ExprId e, Use use) {
     }
     break;
   }
-  default: break;
+  default:
+    break;
   }
   return index ? index_result(r, over) : Scalar{c, wrap(r, c), 0};
 }
@@ -372,18 +457,22 @@ Scalar Oracle::call(ExprId e, Use use) {
     const bool taken = evaluate(ast_.child(e, 0), Use::Value).integer != 0;
     return operand(ast_.child(e, taken ? 1 : 2), t.operands, t.compute);
   }
-  case Rule::CastTo: return convert(evaluate(ast_.child(e, 0), t.operands), t.type.dtype);
+  case Rule::CastTo:
+    return convert(evaluate(ast_.child(e, 0), t.operands), t.type.dtype);
   case Rule::CastInt: {
     const Scalar v = evaluate(ast_.child(e, 0), t.operands);
-    if (t.type.kind == Kind::Index) return v.type == DType::Index ? v : index_result(truncate(v.real, DType::Index), false);
+    if (t.type.kind == Kind::Index)
+      return v.type == DType::Index ? v : index_result(truncate(v.real, DType::Index), false);
     return convert(v, DType::I64);
   }
   case Rule::CastFloat: {
     const Scalar v = evaluate(ast_.child(e, 0), t.operands);
     if (is_float(v.type)) return v;
-    return convert(v, t.type.kind == Kind::WeakFloat ? (t.type.stage == Stage::Host ? DType::F64 : t.type.dtype) : DType::F32);
+    return convert(v, t.type.kind == Kind::WeakFloat ? (t.type.stage == Stage::Host ? DType::F64 : t.type.dtype)
+                                                     : DType::F32);
   }
-  default: break;
+  default:
+    break;
   }
   std::vector<Scalar> v;
   for (uint32_t k = 0; k < x.count; ++k) v.push_back(operand(ast_.child(e, k), t.operands, t.compute));
@@ -403,7 +492,8 @@ Scalar Oracle::call(ExprId e, Use use) {
     __int128 r[2];
     int k = 0;
     for (const Scalar &s : list) r[k++] = s.integer;
-    return t.compute == DType::Index ? index_result(p.integer(r), false) : Scalar{t.compute, wrap(p.integer(r), t.compute), 0};
+    return t.compute == DType::Index ? index_result(p.integer(r), false)
+                                     : Scalar{t.compute, wrap(p.integer(r), t.compute), 0};
   };
   if (!row.body.empty()) { // clip is the one composite of this size: min(max(x, lo), hi)
     const Builtin &least = builtins()[find_builtin("min")], &greatest = builtins()[find_builtin("max")];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference of the differential tests: it walks syntax and types one element at a time. It never sees the IR, so that it cannot inherit its bugs.
+// The reference of the differential tests: it walks syntax and types one element at a time. It never sees the IR, so
+// that it cannot inherit its bugs.
 #pragma once
 #include "compiler/check/typed.h"
 #include <string>
@@ -18,7 +19,8 @@ struct Operand {
 
 enum class Outcome : uint8_t { Value, Overflow, ZeroDivision };
 
-/// One computed value. `type` says which member holds it: floats in `real` (exact in that type), everything else in `integer`.
+/// One computed value. `type` says which member holds it: floats in `real` (exact in that type), everything else in
+/// `integer`.
 struct Scalar {
   DType type = DType::Index;
   __int128 integer = 0;
@@ -27,7 +29,8 @@ struct Scalar {
 
 class Oracle {
 public:
-  Oracle(const Ast &ast, const Names &names, const Typed &typed, std::vector<Operand> operands, std::vector<int64_t> domain);
+  Oracle(const Ast &ast, const Names &names, const Typed &typed, std::vector<Operand> operands,
+         std::vector<int64_t> domain);
   /// The element at row-major index `position`: its stored bytes, or the fault that it must raise.
   Outcome element(int64_t position, uint8_t *bytes);
   /// Index of the piece that gave the last element.
@@ -53,7 +56,8 @@ private:
   bool exact_ = false; // inside a comparison that no tensor has entered: nothing overflows
 };
 
-/// Conversions of the language: float to int truncates and saturates, NaN is 0; int to int wraps; to half rounds to nearest even.
+/// Conversions of the language: float to int truncates and saturates, NaN is 0; int to int wraps; to half rounds to
+/// nearest even.
 Scalar convert(const Scalar &, DType to);
 /// The value of stored bytes, and back.
 Scalar decode(DType, const uint8_t *);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches of emitted CUDA C. Plans, slots and geometry are the run time's own; only the last step, the launch, is taken from it.
+// Batches of emitted CUDA C. Plans, slots and geometry are the run time's own; only the last step, the launch, is taken
+// from it.
 #include "tests/fuzz/shim_backend.h"
 #include "compiler/emit/emit.h"
 #include "compiler/ir/ir.h"
@@ -8,8 +9,8 @@
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/launch_taker.h"
 #include "tests/fuzz/call.h"
-#include <cstdio>
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -47,13 +48,19 @@ void ShimBackend::add(Case &&given, Seen &seen) {
     const std::vector<SlotInfo> infos = slots(kernel, Backend::Cuda);
     for (size_t s = 0; s < infos.size(); ++s) {
       p->slots.emplace_back();
-      std::memcpy(p->slots.back().data(), arguments[s], infos[s].kind == SlotKind::Live ? sizeof(LiveRanges) : sizeof(Slot));
+      std::memcpy(p->slots.back().data(), arguments[s],
+                  infos[s].kind == SlotKind::Live ? sizeof(LiveRanges) : sizeof(Slot));
     }
     for (const Inst &inst : kernel.insts) seen.nodes[spelling(inst.op)]++;
     if (kernel.form.rows) seen.layouts["rows form"]++;
     if (!kernel.form.unit_pitch) seen.layouts["inner pitch"]++;
     if (kernel.form.wide) seen.layouts["wide"]++;
-    for (Access a : kernel.form.args) seen.layouts[a == Access::Vector ? "vector" : a == Access::Scalar ? "scalar" : a == Access::Broadcast ? "repeated" : a == Access::Strided ? "strided" : "absent"]++;
+    for (Access a : kernel.form.args)
+      seen.layouts[a == Access::Vector      ? "vector"
+                   : a == Access::Scalar    ? "scalar"
+                   : a == Access::Broadcast ? "repeated"
+                   : a == Access::Strided   ? "strided"
+                                            : "absent"]++;
     if (taken_ <= nvrtc_) compile(p->text, kernel, c);
   };
   CallOf call(c, p->out, api::Device{api::DeviceKind::Cuda, 0});
@@ -69,7 +76,8 @@ void ShimBackend::add(Case &&given, Seen &seen) {
   Source source(c.program.text, "<spec>");
   std::string before;
   PassOptions options;
-  options.form.args.assign(c.arguments.size(), Access::Vector), options.form.same_view.assign(c.arguments.size(), false);
+  options.form.args.assign(c.arguments.size(), Access::Vector),
+      options.form.same_view.assign(c.arguments.size(), false);
   options.observe = [&](std::string_view pass, const Kernel &k) {
     std::string now = print(k);
     seen.passes[std::string(pass)] += now != before;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The emitted CUDA C of random programs, planned as for a GPU: run on the CPU behind the shim, and compiled by NVRTC. It owns the programs until their batch has run.
+// The emitted CUDA C of random programs, planned as for a GPU: run on the CPU behind the shim, and compiled by NVRTC.
+// It owns the programs until their batch has run.
 #pragma once
 #include "tests/fuzz/differential.h"
 #include "tests/shim/shim.h"
@@ -10,7 +11,8 @@ namespace elsewise::fuzz {
 
 class ShimBackend {
 public:
-  /// Takes the first `programs` it is given, compiles the first `nvrtc` of them for sm_90 and the first `archs` for every architecture.
+  /// Takes the first `programs` it is given, compiles the first `nvrtc` of them for sm_90 and the first `archs` for
+  /// every architecture.
   ShimBackend(int programs, int nvrtc, int archs);
   ~ShimBackend();
   void add(Case &&, Seen &);

@@ -373,3 +373,46 @@ def test_a_builtins_name_stands_in_its_row_only() -> None:
                 literals = set(re.findall(r'"(\w+)"', file.read_text()))
                 found |= {(row, name) for row in rows & literals}
     assert found == allowed
+
+
+# --- what only looks like a tensor, or carries more than data ---------------------------------------------------------
+
+
+def test_an_object_that_claims_to_be_a_tensor_is_refused() -> None:
+    from unittest.mock import Mock
+
+    import torch
+
+    for claimed in (torch.Tensor, np.ndarray):
+        with pytest.raises(TypeError, match="`x` is neither a tensor, an array nor a number"):
+            ew.kernel("x*2")(Mock(spec=claimed))
+
+
+def test_a_tangent_is_refused_and_nothing_written() -> None:
+    import torch
+    from torch.autograd import forward_ad
+
+    k = ew.kernel("x*2")
+    x = torch.ones(3)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(torch.ones(3), torch.ones(3))
+        with pytest.raises(ValueError, match="`x` carries a tangent of forward-mode differentiation"):
+            k(dual)
+        with pytest.raises(ValueError, match="`out` carries a tangent"):
+            k(x * 5, out=dual)
+        assert forward_ad.unpack_dual(dual).primal.tolist() == [1.0] * 3
+        assert k(x).tolist() == [2.0] * 3  # no tangent, no complaint
+
+
+@pytest.mark.parametrize(
+    ("rule", "mended"),
+    [
+        ("x>0&x<1: x; else 0", "x>0 and x<1: x; else 0"),
+        ("x>0 | x<1: x; else 0", "x>0 or x<1: x; else 0"),
+        ("i&n==0: 1; else 0", "i and n==0: 1; else 0"),
+    ],
+)
+def test_words_in_the_place_of_signs_stand_apart(rule: str, mended: str) -> None:
+    with pytest.raises(ew.SpecError) as caught:
+        ew.kernel(rule)
+    assert mended in str(caught.value)

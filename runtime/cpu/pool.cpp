@@ -7,6 +7,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <csignal>
+#include <immintrin.h>
 #include <memory>
 #include <mutex>
 #include <pthread.h>
@@ -16,13 +17,24 @@
 namespace elsewise {
 namespace {
 
+// True as soon as `ready` is, false after some tens of microseconds: as long as waking a thread takes. Calls often come
+// in quick succession.
+bool spin(llvm::function_ref<bool()> ready) {
+  for (int i = 0; i < 1000; ++i) {
+    if (ready()) return true;
+    _mm_pause();
+  }
+  return false;
+}
+
 // On the caller's stack; the caller leaves only when no helper holds it.
 struct Loop {
   llvm::function_ref<void(int64_t)> body;
   int64_t count;
   int helpers_wanted;
   std::atomic<int64_t> next = 0;
-  int helpers = 0; // under Pool::mutex
+  std::atomic<int> helpers =
+      0; // changed under Pool::mutex; a helper touches the loop no more once it has taken itself off
 
   void work() {
     for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) body(i);
@@ -35,12 +47,16 @@ public:
     {
       std::lock_guard lock(mutex);
       loops.push_back(&loop);
+      ++started;
       start_threads(loop.helpers_wanted);
     }
     for (int i = 0; i < loop.helpers_wanted; ++i) wake.notify_one();
     loop.work();
     std::unique_lock lock(mutex);
     if (const auto at = std::find(loops.begin(), loops.end(), &loop); at != loops.end()) loops.erase(at);
+    lock.unlock();
+    if (spin([&] { return loop.helpers == 0; })) return;
+    lock.lock();
     done.wait(lock, [&] { return loop.helpers == 0; });
   }
 
@@ -52,7 +68,7 @@ private:
       sigfillset(&all);
       pthread_sigmask(SIG_SETMASK, &all, &old);
       pthread_t thread;
-      const bool started = pthread_create(
+      const bool created = pthread_create(
                                &thread, nullptr,
                                [](void *pool) -> void * {
                                  static_cast<Pool *>(pool)->help();
@@ -60,7 +76,7 @@ private:
                                },
                                this) == 0;
       pthread_sigmask(SIG_SETMASK, &old, nullptr);
-      if (!started) return;
+      if (!created) return;
       pthread_detach(thread);
       ++threads;
     }
@@ -70,6 +86,12 @@ private:
     std::unique_lock lock(mutex);
     for (;;) {
       Loop *loop = nullptr;
+      if (!open_loop()) {
+        const uint64_t seen = started;
+        lock.unlock();
+        spin([&] { return started != seen; });
+        lock.lock();
+      }
       wake.wait(lock, [&] { return (loop = open_loop()) != nullptr; });
       if (++loop->helpers == loop->helpers_wanted) loops.erase(std::find(loops.begin(), loops.end(), loop));
       lock.unlock();
@@ -84,7 +106,8 @@ private:
 
   std::mutex mutex;
   std::condition_variable wake, done;
-  std::vector<Loop *> loops; // that may take another helper
+  std::vector<Loop *> loops;         // that may take another helper
+  std::atomic<uint64_t> started = 0; // loops so far
   int threads = 0;
 };
 

@@ -17,13 +17,15 @@ static Kernel read_on_host(Kernel kernel, const std::vector<bool> &host_scalar) 
       const DType d = kernel.arguments[a].type.dtype;
       kernel.arguments[a].type.kind = is_float(d) ? ArgKind::Float : d == DType::Bool ? ArgKind::Bool : ArgKind::Int;
     }
-  return rewrite(kernel, [&](Kernel &to, Builder &b, NodeId made) {
+  kernel = rewrite(kernel, [&](Kernel &to, Builder &b, NodeId made) {
     const Inst node = to[made];
     if (node.op != Op::Load || !host_scalar[node.a]) return made;
     const DType as = is_float(node.type) ? DType::F64 : node.type == DType::Bool ? DType::Bool : DType::Index;
     const NodeId param = b.param(node.a, as);
     return as == node.type ? param : b.cast(param, node.type);
   });
+  return rewrite(kernel,
+                 [](Kernel &, Builder &, NodeId made) { return made; }); // without the loads that nothing uses now
 }
 
 Result<Typing *> typing_for(const Spec &spec, const Signature &signature, const std::vector<bool> &host_scalar) {

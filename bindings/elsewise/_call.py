@@ -176,7 +176,7 @@ def read(name: str, value: Any, torch: Any, writable: bool = False) -> Operand |
             return Operand(scalar, "", value)
     if isinstance(value, Pointer):
         raise TypeError(f"`{name}` is a raw pointer: use launch()")
-    if not isinstance(value, np.generic) and _interface.known(value):
+    if not isinstance(value, np.generic) and value.__class__ is type(value) and _interface.known(value):
         return None
     cure = f": pass numpy.asarray({name}) or torch.as_tensor({name})" if isinstance(value, (list, tuple)) else ""
     raise TypeError(f"`{name}` is neither a tensor, an array nor a number, but {_kind(value)}{cure}")

@@ -61,7 +61,7 @@ void ShimBackend::add(Case &&given, Seen &seen) {
                    : a == Access::Broadcast ? "repeated"
                    : a == Access::Strided   ? "strided"
                                             : "absent"]++;
-    if (taken_ <= nvrtc_) compile(p->text, kernel, c);
+    if (compiled_ < nvrtc_) compile(p->text, kernel, c);
   };
   CallOf call(c, p->out, api::Device{api::DeviceKind::Cuda, 0});
   const api::TakeLaunches taking(taker);
@@ -69,7 +69,10 @@ void ShimBackend::add(Case &&given, Seen &seen) {
   auto plan = spec ? api::plan(spec.value, call.call) : api::Result<api::PlanRef>{};
   if (!plan) return complain("the plan was refused: " + plan.message, c);
   auto done = api::run(*plan.value, call.call);
-  if (done.fault == api::Fault::Overflow) return; // refused on interval grounds, counted on the CPU
+  if (done.fault == api::Fault::Overflow) { // refused on interval grounds, counted on the CPU
+    --taken_;
+    return;
+  }
   if (!done) return complain("the run was refused: " + done.message, c);
 
   // What the passes did, seen from outside: a pass changed something if the text of the kernel did.
@@ -88,7 +91,7 @@ void ShimBackend::add(Case &&given, Seen &seen) {
   run_passes(std::move(lowered), options);
 
   if (p->launched) pending_.push_back(std::move(p));
-  else ++ran_; // an empty domain, or an in-place rule with nothing to do
+  else --taken_; // an empty domain, or an in-place rule with nothing to do: it ran nothing
   if (pending_.size() >= batch) flush();
 }
 
@@ -100,10 +103,10 @@ void ShimBackend::compile(const std::string &text, const Kernel &kernel, const C
       return;
     }
     if (!r.error.empty()) return complain(std::string("NVRTC for ") + arch + ": " + r.error, c);
-    if (taken_ > archs_) break;
+    if (compiled_ >= archs_) break;
   }
   ++compiled_;
-  everywhere_ += taken_ <= archs_;
+  everywhere_ += compiled_ <= archs_;
 }
 
 void ShimBackend::flush() {

@@ -239,6 +239,7 @@ private:
       return call(n);
     case Op::Param:
     case Op::Len:
+    case Op::ArgLen:
       break; // host nodes come as uniforms
     }
     return {"/* no uniform for a host node */", Atom, false};

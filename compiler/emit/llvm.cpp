@@ -493,6 +493,7 @@ private:
     }
     case Op::Param:
     case Op::Len:
+    case Op::ArgLen:
       break;
     }
     broken = "element code reads a host value that is not among the kernel's uniforms";

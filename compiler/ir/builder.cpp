@@ -34,7 +34,7 @@ static bool same(const Kernel &k, const Inst &a, const Inst &b) {
 static bool host_type(DType d) { return d == DType::Index || d == DType::F64 || d == DType::Bool; }
 
 Stage natural_stage(const Kernel &k, const Inst &i) {
-  if (i.op == Op::Const || i.op == Op::Param || i.op == Op::Len) return Stage::Host;
+  if (i.op == Op::Const || i.op == Op::Param || i.op == Op::Len || i.op == Op::ArgLen) return Stage::Host;
   if (i.op == Op::Pos || i.op == Op::Load) return Stage::Element;
   Stage latest = Stage::Host;
   bool plain = i.op == Op::Cast || host_type(i.type);
@@ -91,6 +91,9 @@ NodeId Builder::integer(DType type, __int128 v) { return constant(type, {.intege
 NodeId Builder::real(DType type, double v) { return constant(type, {.real = v}); }
 NodeId Builder::param(uint32_t argument, DType type) { return intern({.op = Op::Param, .type = type, .a = argument}); }
 NodeId Builder::len(uint32_t axis) { return intern({.op = Op::Len, .type = DType::Index, .a = axis}); }
+NodeId Builder::arg_len(uint32_t argument, int32_t dim) {
+  return intern({.op = Op::ArgLen, .type = DType::Index, .a = argument, .b = uint32_t(dim)});
+}
 NodeId Builder::pos(uint32_t axis) { return intern({.op = Op::Pos, .type = DType::Index, .a = axis}); }
 NodeId Builder::load(uint32_t argument) {
   return intern({.op = Op::Load, .type = kernel_.arguments[argument].type.dtype, .a = argument});

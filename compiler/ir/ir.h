@@ -31,8 +31,9 @@ inline constexpr NodeId no_node = ~0u;
 enum class Op : uint8_t {
   Const,   // a: index into constants
   Param,   // a: argument; Index, F64 or Bool
-  Len,     // a: axis (flat_axis: the number of elements)
-  Pos,     // a: axis (flat_axis: the row-major index)
+  Len,     // a: axis, an index into Kernel::axes (flat_axis: the number of elements)
+  Pos,     // a: likewise (flat_axis: the row-major index)
+  ArgLen,  // a: argument, b: which of its axes; as a signed number, negative from the right. Host
   Load,    // a: argument, read at this element
   Unary,   // sub: UnaryOp
   Binary,  // sub: BinaryOp
@@ -84,6 +85,12 @@ struct Piece {
   uint32_t line = 1, column = 1; // where it starts, in characters
 };
 
+/// An axis of the domain that the kernel knows: one of the header, or one that `border()` takes.
+struct Axis {
+  std::string name; // of the header; else `axis0`, …
+  int dim = 0;      // from the left, or, where negative, from the right (-1: the last): so code serves any rank
+};
+
 struct Argument {
   std::string name;
   ArgType type;
@@ -119,6 +126,8 @@ enum class Access : uint8_t {
   Strided,   // any other inner stride
 };
 
+inline constexpr uint8_t no_axis = 254; // flat_axis is 255
+
 /// Layout class: what of shapes, strides and alignment decides code. Everything else of them is a launch argument.
 struct Form {
   uint8_t rows = 0;            // row axes left after merging; 0: one row
@@ -129,6 +138,10 @@ struct Form {
   std::vector<Access> args;    // by argument; parameters: Absent
   std::vector<bool> same_view; // by argument: the identical view as `out`: no restrict, one pointer
   uint8_t vector = 4;          // V: positions a thread (GPU)
+  // Where the kernel's axes went: an index into Kernel::axes, or no_axis where the loop's axis holds no position that a
+  // node uses. An axis of length 1 is in no loop: its position is 0.
+  uint8_t inner_axis = no_axis;
+  std::vector<uint8_t> row_axes; // by row axis, axis 0 the fastest; may be shorter than `rows`: no_axis
   bool operator==(const Form &) const = default;
 };
 
@@ -139,6 +152,7 @@ struct Kernel {
   std::vector<NodeId> operands;
   std::vector<Constant> constants;
   std::vector<Argument> arguments;
+  std::vector<Axis> axes;
   std::vector<DType> outputs; // k outputs; one today
   std::vector<Piece> pieces;
   std::vector<Check> checks;
@@ -171,6 +185,7 @@ public:
   NodeId param(uint32_t argument, DType);
   NodeId len(uint32_t axis);
   NodeId pos(uint32_t axis);
+  NodeId arg_len(uint32_t argument, int32_t dim);
   NodeId load(uint32_t argument);
   NodeId unary(UnaryOp, NodeId);
   NodeId binary(BinaryOp, NodeId, NodeId);

@@ -38,7 +38,10 @@ void quoted(raw_ostream &out, std::string_view s) {
   out << '"';
 }
 
-void axis(raw_ostream &out, uint32_t a) { a == 255 ? out << "flat" : out << a; }
+void axis(raw_ostream &out, const Kernel &k, uint32_t a) {
+  if (a < k.axes.size()) out << k.axes[a].name;
+  else a == 255 ? out << "flat" : out << a;
+}
 
 void place(raw_ostream &out, Span s) {
   if (s != Span{}) out << " @" << s.begin << ".." << s.end;
@@ -88,7 +91,10 @@ void node(raw_ostream &out, const Kernel &k, NodeId n) {
     break;
   case Op::Len:
   case Op::Pos:
-    out << elsewise::spelling(i.op) << ' ', axis(out, i.a);
+    out << elsewise::spelling(i.op) << ' ', axis(out, k, i.a);
+    break;
+  case Op::ArgLen:
+    out << "arglen " << k.arguments[i.a].name << ' ' << int32_t(i.b);
     break;
   case Op::Unary:
     out << elsewise::spelling(UnaryOp(i.sub));
@@ -117,13 +123,13 @@ void node(raw_ostream &out, const Kernel &k, NodeId n) {
   out << '\n';
 }
 
-void piece(raw_ostream &out, const Piece &p) {
+void piece(raw_ostream &out, const Kernel &k, const Piece &p) {
   out << "  piece " << p.line << ':' << p.column;
   place(out, p.where);
   const char *word = " ";
   for (const auto &box : p.boxes) {
     for (const Range &r : box) {
-      out << word, axis(out, r.axis);
+      out << word, axis(out, k, r.axis);
       out << " in [";
       if (r.lo != no_node) out << '%' << r.lo;
       out << ", ";
@@ -159,6 +165,9 @@ void form(raw_ostream &out, const Kernel &k) {
     out << ' ' << (a < k.arguments.size() ? k.arguments[a].name : "?") << ' ' << access[int(f.args[a])];
     if (a < f.same_view.size() && f.same_view[a]) out << " same";
   }
+  if (f.inner_axis != no_axis) out << " inner ", axis(out, k, f.inner_axis);
+  for (size_t r = 0; r < f.row_axes.size(); ++r)
+    if (f.row_axes[r] != no_axis) out << " r" << r << ' ', axis(out, k, f.row_axes[r]);
   if (!f.unit_pitch) out << " pitched";
   if (f.wide) out << " wide";
   if (f.narrow) out << " narrow";
@@ -190,12 +199,15 @@ std::string print(const Kernel &k) {
     if (a) out << ", ";
     argument(out, k.arguments[a]);
   }
-  out << ") ->";
+  out << ')';
+  for (size_t a = 0; a < k.axes.size(); ++a)
+    out << (a ? ", " : " over [") << k.axes[a].name << ": " << k.axes[a].dim << (a + 1 == k.axes.size() ? "]" : "");
+  out << " ->";
   for (const DType d : k.outputs) out << ' ' << spelling(d);
   if (!k.source.empty()) out << ' ', quoted(out, k.source);
   out << '\n';
   for (NodeId n = 0; n < k.insts.size(); ++n) node(out, k, n);
-  for (const Piece &p : k.pieces) piece(out, p);
+  for (const Piece &p : k.pieces) piece(out, k, p);
   for (const Check &c : k.checks) check(out, c);
   if (k.form != Form{} || !k.bodies.empty()) form(out, k);
   if (k.bodies.empty()) return text;

@@ -10,7 +10,7 @@ namespace {
 
 using llvm::Twine;
 
-constexpr uint32_t only_axis = 255; // flat_axis of names.h
+constexpr uint32_t flat = 255; // flat_axis of names.h
 
 bool arithmetic(DType d) { return !is_half(d) && d != DType::Bool; }
 
@@ -49,7 +49,11 @@ std::string types(const Kernel &k, const Inst &i) {
     return i.type == k.arguments[i.a].type.dtype ? "" : "has not the dtype of its tensor";
   case Op::Len:
   case Op::Pos:
-    return i.type == DType::Index && i.a == only_axis ? "" : "is not an index of a known axis";
+    return i.type == DType::Index && (i.a == flat || i.a < k.axes.size()) ? "" : "is not an index of a known axis";
+  case Op::ArgLen:
+    if (i.a >= k.arguments.size() || k.arguments[i.a].type.kind != ArgKind::Tensor)
+      return "measures what is not a tensor";
+    return i.type == DType::Index ? "" : "is a length and no index";
   case Op::Unary:
     if (type(i.a) != i.type) return "has not the type of its operand";
     if (!arithmetic(i.type)) return "works in a type that has no arithmetic";
@@ -98,7 +102,7 @@ std::string ranges(const Kernel &k, const Piece &p) {
   for (const auto &box : p.boxes) {
     if (box.empty()) return "has an empty box";
     for (size_t r = 0; r < box.size(); ++r) {
-      if (box[r].axis != only_axis) return "has a range on an unknown axis";
+      if (box[r].axis != flat) return "has a range on an unknown axis";
       for (size_t s = 0; s < r; ++s)
         if (box[s].axis == box[r].axis) return "has two ranges of one axis in a box";
       if (box[r].lo == no_node && box[r].hi == no_node) return "has a range that is open at both ends";

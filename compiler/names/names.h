@@ -6,12 +6,21 @@
 
 namespace elsewise {
 
-enum class Binding : uint8_t { None, Position, Length, Argument, Builtin };
+enum class Binding : uint8_t {
+  None,
+  Position,       // index: axis, an index into Ast::header.axes, or flat_axis
+  Length,         // index: likewise; `n`, `len(t)`
+  Argument,       // index: into Names::arguments
+  ArgumentLength, // index: into Names::arguments; dim: which of its axes, negative from the right. `len(s)`, `len(s,
+                  // d)`
+  Border,         // `border()`: over every axis of the domain; with operands, over those positions alone
+  Builtin,        // index: row of the builtin table
+};
 
 struct Resolved {
   Binding binding = Binding::None;
-  uint32_t index =
-      0; // Position, Length: axis (flat_axis now); Argument: index into arguments; Builtin: row of the builtin table
+  uint32_t index = 0;
+  int32_t dim = 0;
 };
 
 inline constexpr uint32_t flat_axis = 255; // the row-major index over the whole domain
@@ -19,6 +28,7 @@ inline constexpr uint32_t flat_axis = 255; // the row-major index over the whole
 struct Names {
   std::vector<Resolved> of;           // parallel to Ast::exprs; filled for Name and Call
   std::vector<std::string> arguments; // in order of first use
+  bool needs_rank = false; // `border()` over axes that no header counts: the signature must tell the domain's rank
 };
 
 /// Reports unknown functions, wrong argument counts, reserved names (out shape dtype device domain offset stream arch

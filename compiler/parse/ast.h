@@ -53,7 +53,27 @@ struct SpecPiece {
   Span where; // from the guard (or `else`, or the value) to the value's end
 };
 
+/// `[b, .., t]`: names for the axes of the domain, `..` for those left unnamed.
+struct Header {
+  bool present = false;
+  Span where;
+  std::vector<std::string> axes; // in order, `..` left out
+  std::vector<Span> at;          // where each name stands, parallel to `axes`
+  int dots = -1;                 // how many names stand before `..`; -1: there is none, and the rank is axes.size()
+};
+
+/// `let name = value`. A use of the name is the value's own ExprId as an operand, so a tree with lets is a graph and a
+/// walker must remember what it has seen.
+struct Let {
+  std::string name;
+  Span at; // the name, where it is defined
+  ExprId value = no_expr;
+  Span where; // the whole definition
+};
+
 struct Ast {
+  Header header;
+  std::vector<Let> lets;
   std::vector<Expr> exprs; // operands before users
   std::vector<ExprId> children;
   std::vector<Literal> literals;

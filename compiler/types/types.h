@@ -62,6 +62,7 @@ struct ArgType {
 struct Signature {
   std::vector<ArgType> args;
   std::optional<DType> out;
+  int rank = -1; // of the domain; only where Names::needs_rank, else always -1
   bool operator==(const Signature &) const = default;
 };
 

@@ -249,6 +249,11 @@ PYBIND11_MODULE(_elsewise, m) {
     return py::make_tuple(available, why);
   });
   m.def("set_nvrtc_paths", api::set_nvrtc_paths);
+  m.def("nvrtc_places", [] {
+    py::list places;
+    for (const api::Fact &f : api::nvrtc_places()) places.append(py::make_tuple(f.name, f.value));
+    return places;
+  });
   m.def("version", [] { return std::string(api::version()); });
   py::list dtypes;
   for (int k = 0; k < dtype_count; ++k)

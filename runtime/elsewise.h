@@ -148,6 +148,9 @@ EW_API bool cuda_available(std::string *why) noexcept;
 /// Folders or files in which NVRTC is looked for before the toolkit's and the system's (the Python layer names those
 /// that pip filled).
 EW_API void set_nvrtc_paths(const std::vector<std::string> &) noexcept;
+/// Every NVRTC that is there, in the order of trying, as {what named its place, path}; the last are names for the
+/// system's loader, which may not be there.
+EW_API std::vector<Fact> nvrtc_places() noexcept;
 EW_API std::string_view version() noexcept;
 
 } // namespace elsewise::api

@@ -4,6 +4,7 @@
 #include "runtime/cpu/pool.h"
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/spec.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/TargetParser/Host.h"
@@ -33,6 +34,11 @@ std::vector<Fact> environment() noexcept try {
   std::vector<Fact> facts;
   facts.push_back({"elsewise", std::string(version()), ""});
   facts.push_back({"cpu", llvm::sys::getHostCPUName().str() + ", " + std::to_string(cpu_threads()) + " threads", ""});
+  std::string features;
+  const auto host = llvm::sys::getHostCPUFeatures();
+  for (const char *feature : {"avx2", "fma", "f16c", "avx512f", "avx512bf16", "neon", "fullfp16", "bf16", "sve"})
+    if (host.lookup(feature)) features += (features.empty() ? "" : " ") + std::string(feature);
+  facts.push_back({"cpu features", features.empty() ? "none of those that are asked for" : features, ""});
   facts.push_back({"llvm", LLVM_VERSION_STRING, ""});
   std::string why;
   if (const CudaDriver *driver = cuda_driver(why)) {

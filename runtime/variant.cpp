@@ -45,8 +45,8 @@ static Result<bool> compile_cuda(Variant &variant, Device device, void *stream) 
   };
   std::string error;
   if (stream_is_capturing(device.ordinal, stream))
-    return failed(Fault::Environment, "the stream is being captured and this kernel is not compiled yet; call it once, "
-                                      "or ew.warmup(), before the capture");
+    return failed(Fault::Environment, "the stream is being captured and this kernel is not compiled yet; call it once "
+                                      "before the capture");
   const std::string arch = device_arch(device.ordinal, error);
   if (arch.empty()) return failed(Fault::Environment, error);
   std::string code = variant.cuda.cubin(arch);

@@ -97,16 +97,19 @@ def environment() -> Count:
     return count
 
 
-def nvrtc_folders() -> list[Path]:
-    """Where pip put NVRTC: beside this interpreter, as torch's own wheels do."""
-    spec = importlib.util.find_spec("nvidia")
-    roots = [Path(p) for p in (spec.submodule_search_locations or [])] if spec else []
-    return sorted({f.parent for root in roots for f in root.glob("*/lib/libnvrtc.so*")})
+def nvrtc_folders() -> list[str]:
+    """Where pip put NVRTC, as the package finds it; its file is loaded alone, for it may not be built yet."""
+    spec = importlib.util.spec_from_file_location("_nvrtc", ROOT / "bindings/elsewise/_nvrtc.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    folders: list[str] = module.pip_folders()
+    return folders
 
 
 def with_nvrtc() -> dict[str, str]:
     """The environment in which programs that are not Python find pip's NVRTC."""
-    folders = [*map(str, nvrtc_folders()), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
+    folders = [*nvrtc_folders(), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
     return {**os.environ, "LD_LIBRARY_PATH": os.pathsep.join(folders)}
 
 

@@ -11,17 +11,34 @@ This file names what is public and computes nothing.
 
 from __future__ import annotations
 
-from . import _elsewise
-from ._check import Check
+from typing import TYPE_CHECKING, Any
+
+from . import _elsewise, _errors
 from ._environment import CacheInfo, cache_info, clear_cache, doctor
 from ._errors import Diagnostic, FixIt, SpecError, SpecWarning
-from ._kernel import Kernel, kernel
 from ._pointer import Pointer, ptr
+
+_public: list[Any] = [CacheInfo, Diagnostic, FixIt, Pointer, SpecError, SpecWarning, ptr]
+try:
+    from ._check import Check
+    from ._kernel import Kernel, kernel
+except ModuleNotFoundError as _missing:
+    if _missing.name != "numpy" or TYPE_CHECKING:
+        raise
+    _elsewise.register_package(None, _errors.fault, None)  # so that `doctor` can say what fails
+
+    def __getattr__(name: str) -> Any:
+        """Without NumPy only `doctor` has its use, and says so; any other name says what is missing."""
+        if name in __all__:
+            raise ImportError("elsewise needs NumPy: pip install numpy", name="numpy")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+else:
+    _public += [Check, kernel]
 
 __version__: str = _elsewise.version()
 
-for _public in (CacheInfo, Check, Diagnostic, FixIt, Pointer, SpecError, SpecWarning, kernel, ptr):
-    _public.__module__ = "elsewise"  # as people see them in tracebacks
+for _object in _public:
+    _object.__module__ = "elsewise"  # as people see them in tracebacks
 
 __all__ = [
     "CacheInfo",

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m elsewise demo | doctor`. It only finds the command."""
+"""`python -m elsewise demo | doctor | new`. It only finds the command."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 
 def main() -> int:
@@ -18,12 +19,19 @@ def main() -> int:
     demo.add_argument(
         "--measure", choices=("elsewise", "in place", "plain"), help=argparse.SUPPRESS
     )  # one child process of the demo
-    commands.add_parser("doctor", help="show what a call would find on this machine, and what is missing")
+    commands.add_parser("doctor", help="try what this machine has, and say how to get what is missing")
+    new = commands.add_parser("new", help="write a file to start from: a rule, its call, its check and its time")
+    new.add_argument("rule", help="such as 'i < edge: 0; else x*gain'")
+    new.add_argument("--out", type=Path, help="the file to write, which must not be there; default: print it")
     options = parser.parse_args()
     if options.command == "doctor":
         from ._environment import doctor
 
         return 0 if doctor() else 1
+    if options.command == "new":
+        from ._new import new as write
+
+        return write(options.rule, options.out)
     from . import _demo
 
     if options.measure:

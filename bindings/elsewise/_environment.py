@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about this process and machine: counters, caches, drivers. It changes nothing but the cache that it is told to
+"""Counters of this process, its cache, and where its NVRTC may be. It changes nothing but the cache that it is told to
 clear."""
 
 from __future__ import annotations
 
-import platform
 import sys
-from pathlib import Path
 from typing import NamedTuple
 
 from . import _elsewise
+from ._nvrtc import pip_folders
 
 
 class CacheInfo(NamedTuple):
@@ -43,41 +42,21 @@ def clear_cache() -> None:
 
 
 def doctor() -> bool:
-    """Prints what a call would find here, one fact a line, and how to mend what is missing. True if nothing is."""
-    facts = [
-        ("python", f"{platform.python_version()} ({sys.executable})", ""),
-        *((name, _version(name), "") for name in ("numpy", "torch")),
-        *_elsewise.environment(),
-    ]
-    width = max(len(name) for name, _, _ in facts)
-    for name, value, remedy in facts:
-        print(f"{name:<{width}}  {value}")
-        if remedy:
-            print(f"{'':<{width}}  -> " + remedy.replace("\n", f"\n{'':<{width}}   "))
-    return not any(remedy for _, _, remedy in facts)
+    """Prints what a call would find on this machine, one fact a line, and the command that brings what is missing.
+
+    A tiny rule is compiled and run on the CPU, and on the first GPU if there is one; torch is imported if it is there.
+    Nothing is installed or changed. Returns True if everything works that this machine has; raises nothing.
+    """
+    from ._doctor import report
+
+    return report()
 
 
 def find_nvrtc() -> None:
-    """Tells the run time of the folders where pip put NVRTC: newest CUDA first, but that of torch's CUDA before all."""
-    from importlib.util import find_spec
-
-    spec = find_spec("nvidia")
-    roots = [] if spec is None else list(spec.submodule_search_locations or [])
-    found = sorted({str(f.parent) for root in roots for f in Path(root).glob("*/lib/libnvrtc.so*")}, reverse=True)
+    """Tells the run time of the folders where pip put NVRTC: that of torch's CUDA first, if torch is loaded."""
     torch = sys.modules.get("torch")
-    cuda = getattr(getattr(torch, "version", None), "cuda", None)  # "13.0": its wheels use cu13
-    major = str(cuda).split(".")[0]
-    own = (f"cu{major}", "cuda_nvrtc" if major in ("11", "12") else "")
-    _elsewise.set_nvrtc_paths(sorted(found, key=lambda folder: Path(folder).parent.name not in own))
+    cuda = getattr(getattr(torch, "version", None), "cuda", None)
+    _elsewise.set_nvrtc_paths(pip_folders(cuda))
 
 
 find_nvrtc()
-
-
-def _version(package: str) -> str:
-    from importlib import metadata
-
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "not installed"

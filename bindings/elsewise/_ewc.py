@@ -8,6 +8,8 @@ import os
 import sys
 from pathlib import Path
 
+from ._nvrtc import pip_folders
+
 
 def main() -> None:
     # Not beside this file: in an editable install the built files lie elsewhere than the sources.
@@ -15,9 +17,7 @@ def main() -> None:
     if spec is None or spec.origin is None:
         sys.exit("ewc: the compiled part of elsewise is missing; reinstall the package")
     program = Path(spec.origin).with_name("ewc")
-    nvidia = importlib.util.find_spec("nvidia")
-    folders = [Path(p) for p in (nvidia.submodule_search_locations or [])] if nvidia else []
-    found = sorted({str(f.parent) for folder in folders for f in folder.glob("*/lib/libnvrtc.so*")})
-    if found:  # where pip put NVRTC, which the program cannot know; what the user names comes first
-        os.environ.setdefault("ELSEWISE_NVRTC", found[-1])
+    folders = pip_folders()
+    if folders:  # which the program cannot know; what the user names comes first
+        os.environ.setdefault("ELSEWISE_NVRTC", folders[0])
     os.execv(program, ["ewc", *sys.argv[1:]])

@@ -53,6 +53,7 @@ bool resolve(void *library, CudaDriver &api, std::string &missing) {
   symbol("cuDeviceGetCount", api.device_count);
   symbol("cuDeviceGet", api.device_get);
   symbol("cuDeviceGetName", api.device_name);
+  symbol("cuDeviceTotalMem_v2", api.device_memory);
   symbol("cuDeviceGetAttribute", api.device_attribute);
   symbol("cuDevicePrimaryCtxRetain", api.primary_retain);
   symbol("cuCtxGetCurrent", api.context_current);
@@ -186,9 +187,11 @@ std::string device_arch(int ordinal, std::string &why) {
 std::string device_description(const CudaDriver &api, int ordinal) {
   int device = 0;
   char name[256] = "?";
+  size_t bytes = 0;
   std::string why;
-  if (api.device_get(&device, ordinal) == 0) api.device_name(name, sizeof name, device);
-  return std::string(name) + " (" + device_arch(ordinal, why) + ")";
+  if (api.device_get(&device, ordinal) == 0)
+    api.device_name(name, sizeof name, device), api.device_memory(&bytes, device);
+  return std::string(name) + " (" + device_arch(ordinal, why) + "), " + std::to_string(bytes >> 30) + " GiB";
 }
 
 CurrentContext::CurrentContext(const CudaDriver &driver, CuContext wanted) : driver_(driver) {

@@ -26,6 +26,7 @@ struct CudaDriver {
   int (*device_get)(int *, int);
   int (*device_name)(char *, int, int);
   int (*device_attribute)(int *, int, int);
+  int (*device_memory)(size_t *, int);
   int (*primary_retain)(CuContext *, int);
   int (*context_current)(CuContext *);
   int (*context_push)(CuContext);
@@ -58,7 +59,7 @@ std::string cuda_error(const CudaDriver &, int result);
 CuContext primary_context(const CudaDriver &, int ordinal, std::string &why);
 /// "sm_90" for the device; empty and `why` otherwise.
 std::string device_arch(int ordinal, std::string &why);
-/// "NVIDIA H200 (sm_90)"
+/// "NVIDIA H200 (sm_90), 140 GiB"
 std::string device_description(const CudaDriver &, int ordinal);
 
 /// Makes a context current for a scope. What was current before is current again afterwards, on every path, also if

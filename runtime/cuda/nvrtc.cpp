@@ -105,19 +105,22 @@ std::vector<std::string> libraries(const std::string &folder, std::string_view s
   return paths;
 }
 
-std::vector<std::string> candidates(const std::vector<std::string> &given) {
-  std::vector<std::string> places;
-  if (const char *own = std::getenv("ELSEWISE_NVRTC"); own && *own) places.push_back(own);
-  places.insert(places.end(), given.begin(), given.end());
-  auto toolkit = [&](const std::string &root) {
+// Folders and files to look in, in this order.
+std::vector<NvrtcPlace> candidates(const std::vector<std::string> &given) {
+  std::vector<NvrtcPlace> places;
+  if (const char *own = std::getenv("ELSEWISE_NVRTC"); own && *own) places.push_back({own, "ELSEWISE_NVRTC"});
+  for (const std::string &path : given) places.push_back({path, "pip"});
+  auto toolkit = [&](const std::string &root, const char *named_by) {
     for (const char *lib : {"/lib64", "/targets/x86_64-linux/lib", "/targets/sbsa-linux/lib", "/lib"})
-      places.push_back(root + lib);
+      places.push_back({root + lib, named_by});
   };
   for (const char *variable : {"CUDA_HOME", "CUDA_PATH"})
-    if (const char *root = std::getenv(variable); root && *root) toolkit(root);
-  toolkit("/usr/local/cuda");
+    if (const char *root = std::getenv(variable); root && *root) toolkit(root, variable);
+  toolkit("/usr/local/cuda", "/usr/local/cuda");
   return places;
 }
+
+constexpr const char *loader_names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"};
 
 // Opens one library. NVRTC itself opens its builtins by bare name, which fails outside the loader's path: so they go
 // first, by path.
@@ -151,7 +154,7 @@ const Nvrtc *nvrtc(std::string &error) {
     looked += "\n  " + path + ": " + why;
     return false;
   };
-  for (const std::string &place : candidates(s.paths)) {
+  for (const auto &[place, named_by] : candidates(s.paths)) {
     std::error_code ignored;
     if (!std::filesystem::is_directory(place, ignored)) {
       if (std::filesystem::exists(place, ignored)) {
@@ -164,7 +167,7 @@ const Nvrtc *nvrtc(std::string &error) {
     for (const std::string &path : found)
       if (attempt(path)) return &s.api;
   }
-  for (const char *name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"})
+  for (const char *name : loader_names)
     if (attempt(name)) return &s.api;
   error = "no NVRTC was found, which compiles kernels for the GPU; `pip install nvidia-cuda-nvrtc` brings one, and "
           "ELSEWISE_NVRTC can name its file or folder; looked in:" +
@@ -313,6 +316,20 @@ std::vector<std::string> nvrtc_archs() {
   if (const Nvrtc *api = nvrtc(error))
     for (int known : api->known) out.push_back("sm_" + std::to_string(known));
   return out;
+}
+
+std::vector<NvrtcPlace> nvrtc_places() {
+  State &s = state();
+  const std::lock_guard lock(s.mutex);
+  std::vector<NvrtcPlace> found;
+  for (const NvrtcPlace &place : candidates(s.paths)) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(place.path, ignored))
+      for (std::string &path : libraries(place.path, "libnvrtc.so")) found.push_back({std::move(path), place.named_by});
+    else if (std::filesystem::exists(place.path, ignored)) found.push_back(place);
+  }
+  for (const char *name : loader_names) found.push_back({name, "the system"});
+  return found;
 }
 
 std::string nvrtc_describe(std::string &error) {

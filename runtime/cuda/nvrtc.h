@@ -23,6 +23,12 @@ std::vector<std::string> nvrtc_archs();
 /// Folders (or files) to look in before CUDA_HOME, CUDA_PATH, /usr/local/cuda and the system's loader; ELSEWISE_NVRTC,
 /// a file or a folder, goes before all. Has no effect once an NVRTC is open.
 void set_nvrtc_paths(std::vector<std::string>);
+/// A library that may be taken, and what named its place. Without a folder the path is a name for the system's loader.
+struct NvrtcPlace {
+  std::string path, named_by; // "ELSEWISE_NVRTC", "pip", "CUDA_HOME", "CUDA_PATH", "/usr/local/cuda", "the system"
+};
+/// Every library that is there, in the order of trying; the loader's names come last, there or not. Opens none.
+std::vector<NvrtcPlace> nvrtc_places();
 /// "/path/libnvrtc.so.13 (13.0)" or "" with `error` set.
 std::string nvrtc_describe(std::string &error);
 uint64_t nvrtc_compilations();

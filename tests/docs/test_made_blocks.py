@@ -7,30 +7,21 @@ It says which command to run again when it is not; it rewrites nothing.
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
+from pages import ROOT, blocks
 
-ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("ELSEWISE_BUILD_DIR", "build/dev")
-PAGES = ("README.md", "ARCHITECTURE.md")
 
 
-def blocks() -> list[Any]:
-    found = []
-    for page in PAGES:
-        text = (ROOT / page).read_text()
-        for match in re.finditer(r"^<!-- (ewc [^\n]*) -->\n```\w*\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
-            line = text.count("\n", 0, match.start()) + 1
-            found.append(pytest.param(match.group(1), match.group(2), id=f"{page}:{line}"))
-    return found
+def made() -> list[Any]:
+    return [pytest.param(b.above, b.text, id=b.name) for b in blocks() if b.above.startswith("ewc ")]
 
 
-@pytest.mark.parametrize(("command", "shown"), blocks())
+@pytest.mark.parametrize(("command", "shown"), made())
 def test_block_is_what_the_command_prints(command: str, shown: str) -> None:
     path = os.pathsep.join([str(BUILD / "python/elsewise"), os.environ["PATH"]])
     done = subprocess.run(
@@ -41,9 +32,14 @@ def test_block_is_what_the_command_prints(command: str, shown: str) -> None:
 
 
 def test_there_are_such_blocks() -> None:
-    assert len(blocks()) >= 3
+    assert len(made()) >= 3
 
 
 def test_table_of_builtins_is_as_the_rows_say() -> None:
     done = subprocess.run([sys.executable, str(ROOT / "tools/builtins_page.py"), "--check"], check=False)
     assert done.returncode == 0, "run tools/builtins_page.py"
+
+
+def test_page_of_the_interface_is_as_the_docstrings_say() -> None:
+    done = subprocess.run([sys.executable, str(ROOT / "tools/api_page.py"), "--check"], check=False)
+    assert done.returncode == 0, "run tools/api_page.py"

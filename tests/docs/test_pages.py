@@ -1,82 +1,127 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs what the pages show: Python blocks with the results in their comments, `>>>` examples, and `ewc` command lines.
+"""Runs what the pages show: Python blocks with the results in their comments, `>>>` examples, command lines, and what
+examples print.
 
-It never decides what a page should say; a block in any other language is not looked at.
+It never decides what a page should say; a block in a language that no test knows fails.
 """
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import subprocess
+import sys
 import traceback
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
+from pages import PACKAGES, PAGES, ROOT, Block, blocks, like, run_python
 
-ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("ELSEWISE_BUILD_DIR", ROOT / "build/dev"))
 BUILD = BUILD if BUILD.is_absolute() else ROOT / BUILD
-PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "grammar/language.md")
+RUN = ("ewc ", "python -m elsewise ", "python examples/")  # command lines that are run
+SHOWN = ("make ", "pip ", "git ", "cd ", ".venv/bin/", "tests/", "python benchmarks/")  # that build, install or measure
+LANGUAGES = {"python", "sh", "text", "cuda", "toml"}
+ENV = {
+    **os.environ,
+    "PATH": os.pathsep.join([str(BUILD / "python/elsewise"), str(Path(sys.executable).parent), os.environ["PATH"]]),
+}
 
 
-def blocks(language: str) -> list[Any]:
-    """Every block of a language on the pages there are, as (page, line, text), named page:line."""
-    found = []
-    for page in PAGES:
-        if (ROOT / page).exists():
-            text = (ROOT / page).read_text()
-            for match in re.finditer(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
-                line = text.count("\n", 0, match.start(1)) + 1
-                found.append(pytest.param(page, line, match.group(1), id=f"{page}:{line}"))
-    return found
+def named(found: list[Block]) -> list[Any]:
+    return [pytest.param(block, id=block.name) for block in found]
 
 
-@pytest.mark.parametrize(("page", "line", "text"), blocks("python"))
-def test_python_block(page: str, line: int, text: str) -> None:
-    """Runs a block from its top; a result `# [1 2 3]` beside an expression is what the expression gives."""
-    names: dict[str, Any] = {}
-    lines = text.splitlines()
-    for statement in ast.parse(text).body:
-        ast.increment_lineno(statement, line - 1)
-        if not isinstance(statement, ast.Expr):
-            exec(compile(ast.Module([statement], []), page, "exec"), names)
-            continue
-        value = eval(compile(ast.Expression(statement.value), page, "eval"), names)
-        shown = re.search(r"#\s*\[([^\]]*)\]", lines[(statement.end_lineno or line) - line])
-        if shown:
-            want = np.array([float(number) for number in shown.group(1).replace(",", " ").split()])
-            np.testing.assert_allclose(
-                np.asarray(value, dtype=float).ravel(), want, rtol=1e-3, err_msg=f"{page}:{statement.lineno}"
-            )
+def command(line: str) -> str:
+    done = subprocess.run(line, shell=True, cwd=ROOT, env=ENV, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+    return done.stdout
 
 
-@pytest.mark.parametrize(("page", "line", "text"), blocks("text"))
-def test_session(page: str, line: int, text: str) -> None:
+@pytest.mark.parametrize("block", named([b for b in blocks("python") if not b.needs]))
+def test_python_block(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # a block may write a file
+    run_python(block)
+
+
+@pytest.mark.parametrize("block", named([b for b in blocks("text") if b.text.startswith(">>>")]))
+def test_session(block: Block) -> None:
     """Runs a block of `>>>` lines; what it shows is the end of what Python prints, `…` standing for anything."""
-    if not text.startswith(">>>"):
-        return
     names: dict[str, Any] = {}
     exec("import elsewise, elsewise as ew, numpy as np", names)
-    for source, shown in re.findall(r"^>>> (.*)\n((?:(?!>>>).*\n)*)", text, re.MULTILINE):
+    for source, shown in re.findall(r"^>>> (.*)\n((?:(?!>>>).*\n)*)", block.text, re.MULTILINE):
         try:
             exec(compile(source, "<stdin>", "single"), names)
             said = ""
         except Exception as error:
             said = "".join(traceback.format_exception_only(type(error), error))
         pattern = ".*".join(re.escape(part) for part in shown.strip().split("…"))
-        assert re.search(pattern + r"\s*\Z", said, re.DOTALL), f"{page}:{line} shows\n{shown}\nPython says\n{said}"
+        assert re.search(pattern + r"\s*\Z", said, re.DOTALL), f"{block.name} shows\n{shown}\nPython says\n{said}"
 
 
-@pytest.mark.parametrize(("page", "line", "text"), blocks("sh"))
-def test_ewc_lines(page: str, line: int, text: str) -> None:
-    path = os.pathsep.join([str(BUILD / "python/elsewise"), os.environ["PATH"]])
-    for command in text.splitlines():
-        if command.startswith("ewc "):
-            done = subprocess.run(
-                command, shell=True, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
-            )
-            assert done.returncode == 0, f"{page}:{line}: {command}\n{done.stderr}"
+@pytest.mark.parametrize("block", named(blocks("sh")))
+def test_command_lines(block: Block, tmp_path: Path) -> None:
+    for line in block.text.replace("\\\n", " ").splitlines():
+        shown = line.split(" #")[0].strip()
+        if shown.startswith(("ewc ", "python -m elsewise new")):
+            command(shown.replace("--out ", f"--out {tmp_path}/"))
+        elif shown.startswith(RUN):
+            command(shown)
+        else:
+            assert not shown or shown.startswith(SHOWN), f"{block.name}: nobody runs `{shown}`"
+            if shown.startswith("make "):
+                command(f"make --dry-run --silent {shown[5:]} PYTHON={sys.executable} >/dev/null")
+            elif shown.startswith("python benchmarks/"):
+                assert (ROOT / shown.split()[1]).exists(), shown
+
+
+@pytest.mark.parametrize("block", named([b for b in blocks("text") if b.above.startswith("python ")]))
+def test_what_is_printed(block: Block) -> None:
+    """What a block below `<!-- python … -->` shows is what that command prints, `…` standing for what varies."""
+    said = command(block.above)
+    assert re.fullmatch(like(block.text), said.rstrip()), f"{block.name} shows\n{block.text}\nprinted is\n{said}"
+
+
+def test_every_example_is_on_its_page() -> None:
+    shown = {b.above.split()[1] for b in blocks("text") if b.page == "examples/README.md" and b.above}
+    assert shown == {f"examples/{path.name}" for path in (ROOT / "examples").glob("*.py")}
+
+
+def test_every_block_is_in_a_language_that_is_run_or_shown() -> None:
+    for block in blocks():
+        assert block.language in LANGUAGES, f"{block.name}: ```{block.language}"
+        assert not block.above.startswith("needs") or (block.needs and set(block.needs[1:]) <= PACKAGES), block.name
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str) -> None:
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", (ROOT / page).read_text()):
+        if not target.startswith(("http://", "https://")):
+            assert ((ROOT / page).parent / target).exists(), f"{page}: {target}"
+
+
+def figures() -> list[Any]:
+    found = []
+    for page in PAGES:
+        text = (ROOT / page).read_text()
+        for match in re.finditer(r"^<!-- figures: (\S+) -->\n((?:\|.*\n)+)", text, re.MULTILINE):
+            line = text.count("\n", 0, match.start()) + 1
+            found.append(pytest.param(match.group(1), match.group(2), id=f"{page}:{line}"))
+    return found
+
+
+@pytest.mark.parametrize(("source", "table"), figures())
+def test_figures_are_those_of_the_file(source: str, table: str) -> None:
+    """Every figure with a unit in a table below `<!-- figures: file -->` stands in that file, rounded as it is here."""
+    known = [float(v.replace(",", "")) for v in re.findall(r"\d[\d,]*\.\d+", (ROOT / source).read_text())]
+    shown = re.findall(r"(\d[\d,]*(?:\.\d+)?) (us|ms|s|MiB)\b", table)
+    assert shown
+    for number, unit in shown:
+        value = float(number.replace(",", "")) * (1000 if unit == "s" else 1)
+        half = 0.5000001 * 10.0 ** -len(number.partition(".")[2]) * (1000 if unit == "s" else 1)
+        assert any(abs(k - value) <= half for k in known), f"{number} {unit} is not in {source}"
+
+
+def test_there_are_such_tables() -> None:
+    assert len(figures()) >= 2

@@ -4,11 +4,14 @@ follows from it."""
 
 from __future__ import annotations
 
+import ctypes
+import importlib.util
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import elsewise as ew
 import numpy
@@ -26,8 +29,11 @@ def doctor(*options: str, code: int, **env: str) -> str:
 
 
 def only(tmp_path: Path, *packages: str) -> str:
-    """A path with this package and those alone, for an interpreter with -S."""
+    """A path with this package, NVRTC and those packages alone, for an interpreter with -S."""
     (tmp_path / "elsewise").symlink_to(PACKAGE)
+    nvidia = importlib.util.find_spec("nvidia")
+    if nvidia is not None and nvidia.submodule_search_locations:
+        (tmp_path / "nvidia").symlink_to(next(iter(nvidia.submodule_search_locations)))
     for package in packages:
         found = Path(sys.modules[package].__file__ or "").parent
         for folder in (found, found.with_name(f"{package}.libs")):
@@ -178,3 +184,42 @@ def test_pip_folders_come_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ][:1]
     monkeypatch.undo()
     _environment.find_nvrtc()
+
+
+class FakeDriver:
+    """The part of libcuda that the doctor uses, on host memory. `fails` names a function that fails."""
+
+    def __init__(self, fails: str = "") -> None:
+        self.fails = fails
+        self.calls: list[str] = []
+        self.memory: dict[int, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        def function(*arguments: Any) -> int:
+            self.calls.append(name)
+            if name == self.fails:
+                return 700
+            if name == "cuMemAlloc_v2":
+                block = (ctypes.c_char * arguments[1].value)()
+                self.memory[ctypes.addressof(block)] = block
+                arguments[0]._obj.value = ctypes.addressof(block)
+            elif name == "cuMemcpyHtoD_v2":
+                ctypes.memmove(arguments[0].value, arguments[1], arguments[2].value)
+            elif name == "cuMemcpyDtoH_v2":
+                ctypes.memmove(arguments[0], arguments[1].value, arguments[2].value)
+            elif name == "cuMemFree_v2":
+                del self.memory[arguments[0].value]
+            return 0
+
+        return function
+
+
+@pytest.mark.parametrize("fails", ["", "cuMemAlloc_v2", "cuMemcpyHtoD_v2", "cuCtxSynchronize", "cuMemcpyDtoH_v2"])
+def test_what_is_taken_of_the_driver_is_given_back(monkeypatch: pytest.MonkeyPatch, fails: str) -> None:
+    driver = FakeDriver(fails)
+    monkeypatch.setattr(_doctor.ctypes, "CDLL", lambda name: driver)
+    fact = _doctor._tried("rule on GPU", "see above", lambda: _doctor._try_rule(_doctor._on_gpu, -1))
+    assert fact.bad == bool(fails) and (f"{fails} failed with CUDA error 700" if fails else "right in") in fact.value
+    assert not driver.memory
+    assert driver.calls.count("cuCtxPushCurrent_v2") == driver.calls.count("cuCtxPopCurrent_v2") == 1
+    assert driver.calls.count("cuDevicePrimaryCtxRelease_v2") == 1

@@ -22,4 +22,6 @@ def test_pip_install_in_an_empty_environment(tmp_path: Path) -> None:
     code = "import elsewise as ew, numpy as np; print(ew.kernel('i<n/2: x*2; else x')(np.ones(4, np.float32)))"
     assert run(programs / "python", "-c", code).strip() == "[2. 2. 1. 1.]"
     assert "out[p] = piece1(x[p])" in run(programs / "ewc", "-e", "i<n/2: x*2; else x", "--arg=x:f32")
+    run(programs / "python", "-m", "elsewise", "new", "i < edge: 0; else x*gain", "--out", "start.py")
+    assert "torch is not installed" in run(programs / "python", "start.py")
     assert "torch" not in run(programs / "pip", "list")

@@ -125,3 +125,13 @@ def test_figures_are_those_of_the_file(source: str, table: str) -> None:
 
 def test_there_are_such_tables() -> None:
     assert len(figures()) >= 2
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_row_of_a_table_has_its_cells(page: str) -> None:
+    text = re.sub(r"^```.*?^```", "", (ROOT / page).read_text(), flags=re.MULTILINE | re.DOTALL)
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        rows = table.splitlines()
+        assert re.fullmatch(r"[|\-: ]+", rows[1]), f"{page}: no rule below {rows[0]}"
+        cells = {row: len(re.findall(r"(?<!\\)\|", row)) for row in rows}
+        assert len(set(cells.values())) == 1, f"{page}: {cells}"

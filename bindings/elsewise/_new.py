@@ -17,6 +17,10 @@ from ._errors import SpecError
 from ._kernel import Kernel, kernel
 
 SHAPES = ((1_000_000,), (1_000, 1_000), (100, 100, 100), (50, 20, 50, 20))  # of a million elements
+OWN = {  # names of the file itself
+    *("check", "copy", "copy_us", "ew", "first", "last", "microseconds", "np"),
+    *("random", "result", "rule", "rule_us", "time", "torch"),
+}
 NUMBERS = ("3", "0.5", "True")  # a count, a factor, a switch
 
 
@@ -111,9 +115,9 @@ def render(rule: str, shape: tuple[int, ...], values: dict[str, Tensor | str]) -
     tensors = {name: value for name, value in values.items() if isinstance(value, Tensor)}
     numbers = {name: value for name, value in values.items() if isinstance(value, str)}
     main = "x" if "x" in tensors else next(iter(tensors), None) if len(values) == 1 else None
-    arguments = [name if name == main else f"{name}={name}" for name in (*tensors, *numbers)]
+    arguments = [_variable(name) if name == main else f"{name}={_variable(name)}" for name in (*tensors, *numbers)]
     new = ", ".join(arguments if tensors else [*arguments, "shape=shape", "device=device"])
-    into = ", ".join([*arguments, "out=y"])
+    into = ", ".join([*arguments, "out=result"])
     lengths = ", ".join(f"{length:_}" for length in shape) + ("," if len(shape) == 1 else "")
     lines = [
         "# A file to start from, made by `python -m elsewise new`: change the rule, and run it.",
@@ -138,24 +142,24 @@ def render(rule: str, shape: tuple[int, ...], values: dict[str, Tensor | str]) -
     if numbers:
         lines += [
             "# parameters: passed at each call, so a new value compiles nothing; a tensor would be read by position",
-            *(f"{name} = {number}" for name, number in numbers.items()),
+            *(f"{_variable(name)} = {number}" for name, number in numbers.items()),
             "",
         ]
     if tensors:
         lines += [
             "# tensors: of any strides, and of shapes that broadcast",
             "if torch is not None:",
-            *(f"    {name} = {tensor.torch}" for name, tensor in tensors.items()),
+            *(f"    {_variable(name)} = {tensor.torch}" for name, tensor in tensors.items()),
             "else:",
             "    random = np.random.default_rng(0)",
-            *(f"    {name} = {tensor.numpy}" for name, tensor in tensors.items()),
+            *(f"    {_variable(name)} = {tensor.numpy}" for name, tensor in tensors.items()),
             "",
         ]
     lines += [
-        f"y = rule({new})  # a new {'result' if tensors else 'result of this shape, since no argument has one'}",
+        f"result = rule({new})  # a new {'result' if tensors else 'result of this shape, since no argument has one'}",
         f"rule({into})  # into memory that you have" + (", an input's own too" if tensors else ""),
-        "first, last = (part.tolist() for part in (y.reshape(-1)[:4], y.reshape(-1)[-4:]))",
-        'print(f"{y.dtype} {tuple(y.shape)}: {first} … {last}")',
+        "first, last = (part.tolist() for part in (result.reshape(-1)[:4], result.reshape(-1)[-4:]))",
+        'print(f"{result.dtype} {tuple(result.shape)}: {first} … {last}")',
         "",
         "if torch is None:",
         '    print("against plain torch: not checked, since torch is not installed")',
@@ -178,13 +182,18 @@ def render(rule: str, shape: tuple[int, ...], values: dict[str, Tensor | str]) -
         "    return min(times)",
         "",
         "",
-        "copy = y.copy() if torch is None else y.clone()",
+        "copy = result.copy() if torch is None else result.clone()",
         f"rule_us = microseconds(lambda: rule({into}))",
-        "copy_us = microseconds(lambda: np.copyto(copy, y) if torch is None else copy.copy_(y))",
+        "copy_us = microseconds(lambda: np.copyto(copy, result) if torch is None else copy.copy_(result))",
         'print(f"{rule_us:.1f} us a call, where copying the result takes {copy_us:.1f} us")',
         "",
     ]
     return "\n".join(lines)
+
+
+def _variable(name: str) -> str:
+    """What an argument is called in the file: its own name, unless that is taken there."""
+    return f"{name}_" if name in OWN else name
 
 
 def _quoted(rule: str) -> str:

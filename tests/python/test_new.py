@@ -26,6 +26,7 @@ RULES = [
     "a*s + b*(1 - s)",
     "q*s",
     "x << k",
+    "x + y*time - rule*result",
     "\ni == 0: x*2\nelse x  # the first one",
     "i%2 == 0: f16(x); else 0",
 ]
@@ -56,7 +57,7 @@ def test_what_is_written_runs(rule: str, tmp_path: Path, torch: object) -> None:
     names: dict[str, object] = {"__name__": "__main__"}
     exec(compile(text, "start.py", "exec"), names)
     assert isinstance(names["rule"], ew.Kernel) and names["rule"].spec == rule
-    assert type(names["y"]).__module__ == "torch"
+    assert type(names["result"]).__module__ == "torch"
 
 
 @pytest.mark.parametrize("rule", [RULES[1], RULES[4], RULES[7]])

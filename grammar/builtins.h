@@ -19,6 +19,8 @@ enum class Rule : uint8_t {
   CastTo,    // the row's name is a dtype: Op::Cast
   CastInt,   // int(e): weak float -> index, bool -> i64 data, float data -> i64, integer data -> i64
   CastFloat, // float(e): index -> weak float, integer and bool data -> f32, floats unchanged
+  Length,    // len(t), len(s, d): its operands are names; an index
+  Border,    // border(y, x): likewise
 };
 
 /// What a proof about positions may use of a row; of an Opaque one only that equal operands give equal results.
@@ -122,6 +124,10 @@ inline constexpr Builtin builtin_rows[] = {
     {.name = "isnan", .signature = "isnan(x)", .min_arguments = 1, .max_arguments = 1, .rule = Rule::Predicate,
      .cuda = {"isnan({0})", "isnan({0})", ""}, .llvm = "fcmp uno", .torch = "torch.isnan({0})", .real = reference::isnan,
      .doc = "true where x is not a number; false for every integer", .elsewhere = "is_nan nan_p isnanf", .meaning = Meaning::NotANumber},
+    {.name = "len", .signature = "len(t)", .min_arguments = 1, .max_arguments = 2, .rule = Rule::Length,
+     .doc = "the length of axis t, or of axis 0 of the argument t; `len(s, d)` of its axis d, negative from the right", .elsewhere = "length size numel"},
+    {.name = "border", .signature = "border()", .min_arguments = 0, .max_arguments = 255, .rule = Rule::Border,
+     .doc = "how far the nearest face of the domain is, 0 at it; `border(y, x)` over those axes alone", .elsewhere = "margin edge_distance"},
     {.name = "int", .signature = "int(x)", .min_arguments = 1, .max_arguments = 1, .rule = Rule::CastInt,
      .doc = "the whole part: of a float without a tensor an exact integer, of data i64; saturates, NaN is 0", .elsewhere = "integer long trunc truncate to_int astype"},
     {.name = "float", .signature = "float(x)", .min_arguments = 1, .max_arguments = 1, .rule = Rule::CastFloat,

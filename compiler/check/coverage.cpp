@@ -4,7 +4,9 @@
 #include "compiler/check/coverage.h"
 #include "compiler/check/guards.h"
 #include "compiler/parse/precedence.h"
+#include "grammar/builtins.h"
 #include <algorithm>
+#include <set>
 
 namespace elsewise {
 
@@ -123,7 +125,7 @@ private:
     std::string earlier = "the pieces before it take";
     if (needed.size() <= 3) {
       std::vector<std::string> names;
-      for (size_t k : needed) names.push_back(text(ast_[ast_.pieces[k].guard].where));
+      for (size_t k : needed) names.push_back(text(ast_.bare(ast_.pieces[k].guard, ast_.pieces[k].guard_written)));
       earlier = listed(names) + (needed.size() == 1 ? " takes" : " take");
     }
     const bool all = ast_.pieces[p].guard == no_expr;
@@ -184,10 +186,15 @@ private:
 
   /// A float parameter in `e`, to name in the message of a call.
   uint32_t float_parameter(ExprId e) const {
+    std::set<ExprId> seen;
+    return float_parameter(e, seen);
+  }
+  uint32_t float_parameter(ExprId e, std::set<ExprId> &seen) const {
+    if (!seen.insert(e).second) return ~0u;
     if (ast_[e].kind == ExprKind::Name)
       return names_.of[e].binding == Binding::Argument && kinds_[e].kind == Kind::WeakFloat ? names_.of[e].index : ~0u;
-    for (uint32_t k = 0; k < ast_[e].count; ++k)
-      if (const uint32_t a = float_parameter(ast_.child(e, k)); a != ~0u) return a;
+    for (uint32_t k = 0; k < values(ast_, names_, e); ++k)
+      if (const uint32_t a = float_parameter(ast_.child(e, k), seen); a != ~0u) return a;
     return ~0u;
   }
 
@@ -195,31 +202,45 @@ private:
     return ast_[e].kind == ExprKind::Name && names_.of[e].binding == Binding::Position;
   }
 
-  /// Positions left over: `i in [n/4, n-n/4)` if bounds of one axis say it, else the conditions that hold there.
+  /// What is known of one axis where no piece matches: bounds as they are written, without a length that says nothing.
+  struct Bounds {
+    std::string low, high; // [low, high)
+    std::string at_least, at_most;
+  };
+
+  /// Positions left over: `i in [n/4, n-n/4)` if bounds of axes say it all, else the conditions that hold there.
   std::string describe(const Guards &guards, const Leaf &leaf) {
     std::vector<std::string> conditions;
-    std::string axis, low, high;
+    std::vector<std::pair<std::string, Bounds>> axes;
     bool bounds = true;
     for (uint32_t tag : leaf) {
       const Origin o = guards.origin(tag);
       std::string one = condition(o);
       if (std::find(conditions.begin(), conditions.end(), one) == conditions.end())
         conditions.push_back(std::move(one));
-      bounds = bounds && add_bound(o, axis, low, high);
+      bounds = bounds && add_bound(o, axes);
     }
-    if (bounds && !axis.empty()) {
-      const std::string length = high.empty() ? axis_length() : high;
-      return axis + " in [" + (low.empty() ? "0" : low) + ", " + length + ")";
+    if (bounds && !axes.empty()) {
+      conditions.clear();
+      for (const auto &[axis, b] : axes) conditions.push_back(written(axis, b));
     }
     std::string text;
     for (const std::string &c : conditions) text += (text.empty() ? "" : " and ") + c;
     return text;
   }
 
-  std::string axis_length() const {
-    for (ExprId e = 0; e < ast_.exprs.size(); ++e)
-      if (names_.of[e].binding == Binding::Length) return ast_.name(e);
-    return "n";
+  std::string written(const std::string &axis, const Bounds &b) const {
+    if (!b.at_least.empty() && b.at_least == b.at_most) return axis + " == " + b.at_least;
+    const std::string length = b.high.empty() ? axis_length(axis) : b.high;
+    return axis + " in [" + (b.low.empty() ? "0" : b.low) + ", " + length + ")";
+  }
+
+  std::string axis_length(const std::string &axis) const {
+    const auto &axes = ast_.header.axes;
+    if (std::find(axes.begin(), axes.end(), axis) == axes.end()) return "n";
+    for (const Builtin &row : builtins())
+      if (row.rule == Rule::Length) return std::string(row.name) + "(" + axis + ")";
+    return "";
   }
 
   std::string condition(const Origin &o) const {
@@ -227,7 +248,7 @@ private:
     if (x.kind == ExprKind::Binary && is_comparison(x.op)) {
       Operator op = o.op == Operator::Or ? x.op : o.op;
       if (o.negated) op = opposite(op);
-      const Span a = outer(source_, ast_, o.expr, 0), b = outer(source_, ast_, o.expr, 1);
+      const Span a = ast_.written_at(o.expr, 0).at, b = ast_.written_at(o.expr, 1).at;
       return text(a) + " " + spelling(op) + " " + text(b);
     }
     const bool binary = x.kind == ExprKind::Binary;
@@ -237,44 +258,57 @@ private:
 
   /// Whether it is no one number for all positions; what is not known may be one.
   bool varies(ExprId e) const {
+    std::set<ExprId> seen;
+    return varies(e, seen);
+  }
+  bool varies(ExprId e, std::set<ExprId> &seen) const {
+    if (!seen.insert(e).second) return false;
     if (kinds_[e].kind != Kind::Unknown) return kinds_[e].stage != Stage::Host;
-    for (uint32_t k = 0; k < ast_[e].count; ++k)
-      if (varies(ast_.child(e, k))) return true;
+    for (uint32_t k = 0; k < values(ast_, names_, e); ++k)
+      if (varies(ast_.child(e, k), seen)) return true;
     return false;
   }
 
-  bool add_bound(const Origin &o, std::string &axis, std::string &low, std::string &high) const {
+  bool add_bound(const Origin &o, std::vector<std::pair<std::string, Bounds>> &axes) const {
     const Expr &x = ast_[o.expr];
     if (o.op == Operator::Or || x.kind != ExprKind::Binary) return false;
     Operator op = o.negated ? opposite(o.op) : o.op;
     ExprId position = ast_.child(o.expr, 0);
     uint32_t other = 1;
     if (!is_position(position)) position = ast_.child(o.expr, 1), other = 0, op = flipped(op);
-    if (!is_position(position) || (!axis.empty() && axis != ast_.name(position))) return false;
-    axis = ast_.name(position);
+    if (!is_position(position)) return false;
+    const std::string &axis = ast_.name(position);
+    auto at = std::find_if(axes.begin(), axes.end(), [&](const auto &a) { return a.first == axis; });
+    if (at == axes.end()) at = axes.insert(axes.end(), {axis, {}});
+    Bounds &b = at->second;
     const bool lower = op == Operator::Ge || op == Operator::Gt, next = op == Operator::Gt || op == Operator::Le;
-    std::string &bound = lower ? low : high;
+    std::string &bound = lower ? b.low : b.high;
     const ExprId e = ast_.child(o.expr, other);
     if (!bound.empty() || varies(e)) return false;
     if (next && kinds_[e].kind != Kind::Index && kinds_[e].kind != Kind::Unknown) return false;
-    bound = next ? successor(o.expr, other) : text(outer(source_, ast_, o.expr, other));
+    const std::string plain = text(ast_.written_at(o.expr, other).at);
+    bound = next ? successor(o.expr, other) : plain;
+    if (op == Operator::Ge) b.at_least = plain;
+    if (op == Operator::Le) b.at_most = plain;
     return true;
   }
 
   /// `e + 1`, written as a person would: `n` for `n-1`.
   std::string successor(ExprId parent, uint32_t operand) const {
     const ExprId e = ast_.child(parent, operand);
+    const Written &w = ast_.written_at(parent, operand);
+    if (w.let != no_let) return text(w.at) + "+1";
     const Expr &x = ast_[e];
     if (kinds_[e].constant) return decimal(*kinds_[e].constant + 1);
     if (x.kind == ExprKind::Binary && !x.parenthesised && (x.op == Operator::Sub || x.op == Operator::Add)) {
       const auto step = kinds_[ast_.child(e, 1)].constant;
-      const std::string left = text(outer(source_, ast_, e, 0));
+      const std::string left = text(ast_.written_at(e, 0).at);
       if (step) {
         const __int128 by = x.op == Operator::Add ? *step + 1 : 1 - *step;
         return by == 0 ? left : left + (by > 0 ? "+" : "-") + decimal(by < 0 ? -by : by);
       }
     }
-    const std::string whole = text(outer(source_, ast_, parent, operand));
+    const std::string whole = text(w.at);
     const bool loose = x.kind == ExprKind::Binary && !x.parenthesised && precedence(x.op) < precedence(Operator::Add);
     return (loose ? "(" + whole + ")" : whole) + "+1";
   }

@@ -65,14 +65,18 @@ private:
   prove::FormulaId nan(const Real &, uint32_t tag = ~0u);
   prove::FormulaId ordered(const Real &);
 
-  bool is_whole(ExprId) const;
+  bool is_whole(ExprId);
+  bool find_whole(ExprId);
   prove::Linear linear(ExprId, Use);
   prove::Linear find_linear(ExprId, Use);
   prove::Linear whole_unary(ExprId, Use);
   prove::Linear whole_binary(ExprId, Use);
   prove::Linear whole_call(ExprId, Use);
+  uint32_t axis(uint32_t given) const;
   prove::Linear position(uint32_t axis);
   prove::Linear length(uint32_t axis);
+  prove::Linear argument_length(const Resolved &);
+  prove::Linear border(ExprId);
   prove::Linear apply(const struct Builtin &, std::vector<prove::Linear>);
   prove::Linear extreme(std::vector<prove::Linear>, bool greatest);
   prove::Linear floor_div(const prove::Linear &, int64_t);
@@ -80,8 +84,9 @@ private:
   prove::Atom bit(const std::string &key, bool *is_new = nullptr);
   void between(prove::Atom, const prove::Linear &least, const prove::Linear &greatest);
   Real real(ExprId, Use, DType nominal);
-  Magnitude magnitude(ExprId) const;
-  Magnitude magnitude_of_call(ExprId) const;
+  Magnitude magnitude(ExprId);
+  Magnitude find_magnitude(ExprId);
+  Magnitude magnitude_of_call(ExprId);
   std::string key(ExprId, Use);
   std::string structure(ExprId, Use);
   Use operands(ExprId, Use) const;
@@ -99,6 +104,8 @@ private:
   std::map<std::pair<ExprId, Use>, std::string> keys_;
   std::map<std::pair<ExprId, Use>, prove::Linear> linears_;
   std::map<std::string, size_t> structures_;
+  std::map<ExprId, bool> whole_;
+  std::map<ExprId, Magnitude> magnitudes_;
   std::map<std::string, std::map<double, std::pair<prove::Atom, prove::Atom>>>
       cuts_; // by real: constant -> (below, at most)
   std::vector<Origin> origins_;

@@ -40,20 +40,6 @@ std::string describe(const Fact &f) {
   return "unknown";
 }
 
-Span outer(const Source &source, const Ast &ast, ExprId parent, uint32_t operand) {
-  const Expr &p = ast[parent];
-  if (p.kind == ExprKind::Call || p.kind == ExprKind::Name) return ast[ast.child(parent, operand)].where;
-  const bool left = p.kind == ExprKind::Binary && operand == 0;
-  Span s = left ? Span{p.where.begin, p.at.begin} : Span{p.at.end, p.where.end};
-  const auto blank = [&](uint32_t at) {
-    const char c = source.text()[at];
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-  };
-  while (s.begin < s.end && blank(s.begin)) ++s.begin;
-  while (s.end > s.begin && blank(s.end - 1)) --s.end;
-  return s;
-}
-
 Fact join(llvm::ArrayRef<Fact> facts) {
   Fact r;
   bool unknown = false, data = false, weak = false, index = false, tensor_bool = false, wide_bool = false;
@@ -161,7 +147,8 @@ public:
       kinds_.complete &= kinds_.of[e].kind != Kind::Unknown;
     }
     for (const SpecPiece &piece : ast_.pieces)
-      if (piece.guard != no_expr) need_bool(piece.guard, ast_[piece.guard].where, Code::GuardNotBool, {});
+      if (piece.guard != no_expr)
+        need_bool(piece.guard, ast_.bare(piece.guard, piece.guard_written), Code::GuardNotBool, {});
     find_working();
     return std::move(kinds_);
   }
@@ -170,7 +157,7 @@ private:
   void mark(ExprId e) {
     if (e == no_expr || kinds_.of[e].used) return;
     kinds_.of[e].used = true;
-    for (uint32_t k = 0; k < ast_[e].count; ++k) mark(ast_.child(e, k));
+    for (uint32_t k = 0; k < values(ast_, names_, e); ++k) mark(ast_.child(e, k));
   }
 
   void find_working() {
@@ -186,7 +173,7 @@ private:
 
   std::string text(Span s) const { return std::string(source_.slice(s)); }
   Fact operand(ExprId e, uint32_t k) const { return kinds_.of[ast_.child(e, k)]; }
-  Span outer(ExprId e, uint32_t k) const { return elsewise::outer(source_, ast_, e, k); }
+  Span outer(ExprId e, uint32_t k) const { return ast_.written_at(e, k).at; }
 
   Fact find(ExprId e) {
     switch (ast_[e].kind) {
@@ -220,9 +207,9 @@ private:
     const Resolved &r = names_.of[e];
     switch (r.binding) {
     case Binding::Position:
-      return {.kind = Kind::Index, .stage = Stage::Element, .category = Category::Dim, .joint = Kind::Index};
+      return position();
     case Binding::Length:
-      return {.kind = Kind::Index, .joint = Kind::Index};
+      return length();
     case Binding::Argument:
       break;
     default:
@@ -278,15 +265,16 @@ private:
     if (!floats(f)) return true;
     Diagnostic &d = sink_.report(Code::FloatBits, ast_[e].at, {spelling(op), text(outer(e, k)), describe(f)});
     if (op == Operator::BitXor) d.fixits = {{ast_[e].at, spelling(Operator::Pow), "write a power"}};
-    else d.fixits = {{outer(e, k), cast(Rule::CastInt, ast_.child(e, k)), "make it a whole number"}};
+    else d.fixits = {{outer(e, k), cast(Rule::CastInt, e, k), "make it a whole number"}};
     return false;
   }
 
-  /// `int(e)`, by the rule of the row that does it.
-  std::string cast(Rule rule, ExprId e) const {
+  /// `int(e)` of an operand, by the rule of the row that does it.
+  std::string cast(Rule rule, ExprId e, uint32_t k) const {
+    const std::string operand = text(ast_.bare(e, k));
     for (const Builtin &row : builtins())
-      if (row.rule == rule) return std::string(row.name) + "(" + text(ast_[e].where) + ")";
-    return text(ast_[e].where);
+      if (row.rule == rule) return std::string(row.name) + "(" + operand + ")";
+    return operand;
   }
 
   Fact unary(ExprId e) {
@@ -307,7 +295,7 @@ private:
 
   Fact bool_minus(ExprId e, uint32_t k) {
     sink_.report(Code::BoolMinus, ast_[e].at, {text(outer(e, k))}).fixits = {
-        {outer(e, k), cast(Rule::CastInt, ast_.child(e, k)), "make it a whole number"}};
+        {outer(e, k), cast(Rule::CastInt, e, k), "make it a whole number"}};
     return unknown();
   }
 
@@ -328,8 +316,7 @@ private:
         if (!need_bits(e, k, op)) return unknown();
     const bool logical = op == Operator::Add || op == Operator::Mul || op == Operator::Div || is_bits(op);
     if (a.kind == Kind::Bool && b.kind == Kind::Bool && !logical) {
-      std::string mended =
-          cast(Rule::CastInt, ast_.child(e, 0)) + " " + spelling(op) + " " + cast(Rule::CastInt, ast_.child(e, 1));
+      std::string mended = cast(Rule::CastInt, e, 0) + " " + spelling(op) + " " + cast(Rule::CastInt, e, 1);
       sink_.report(Code::BoolArithmetic, ast_[e].at, {spelling(op), text(ast_[e].where)}).fixits = {
           {ast_[e].where, mended, "make them whole numbers"}};
       return unknown();
@@ -340,11 +327,12 @@ private:
     if (f.kind == Kind::Index || f.kind == Kind::Data) {
       if (op == Operator::Pow && whole(f) && b.constant && *b.constant < 0) {
         sink_.report(Code::NegativeExponent, outer(e, 1), {text(outer(e, 1))}).fixits = {
-            {outer(e, 0), cast(Rule::CastFloat, ast_.child(e, 0)), "make it a float"}};
+            {outer(e, 0), cast(Rule::CastFloat, e, 0), "make it a float"}};
         return unknown();
       }
       if (f.kind == Kind::Data)
-        for (uint32_t k = 0; k < 2; ++k) check_fit(source_, ast_, kinds_, ast_.child(e, k), f.nominal, sink_);
+        for (uint32_t k = 0; k < 2; ++k)
+          check_fit(source_, kinds_, ast_.child(e, k), ast_.bare(e, k), f.nominal, sink_);
     }
     if (f.kind == Kind::Index) {
       if ((op == Operator::FloorDiv || op == Operator::Mod) && b.constant == 0) return zero_divisor(e);
@@ -381,8 +369,39 @@ private:
     return condition(f);
   }
 
+  /// A number of the host, exact.
+  static Fact length() { return {.kind = Kind::Index, .joint = Kind::Index}; }
+  static Fact position() {
+    return {.kind = Kind::Index, .stage = Stage::Element, .category = Category::Dim, .joint = Kind::Index};
+  }
+
+  Fact length_of(ExprId e) {
+    const uint32_t index = names_.of[e].index;
+    const ArgType a = index < signature_.args.size() ? signature_.args[index] : ArgType{};
+    const bool tensor = a.kind == ArgKind::Unknown || (a.kind == ArgKind::Tensor && !a.zero_dim);
+    if (tensor) return length();
+    const char *what = a.kind == ArgKind::Tensor  ? "a 0-d tensor"
+                       : a.kind == ArgKind::Int   ? "an int"
+                       : a.kind == ArgKind::Float ? "a float"
+                                                  : "a bool";
+    sink_.report(Code::LengthOfParameter, ast_.bare(e, 0), {names_.arguments[index], what});
+    return unknown();
+  }
+
+  Fact border(ExprId e) {
+    if (ast_[e].count == 0 && signature_.rank == 0) {
+      sink_.report(Code::BorderOfPoint, ast_[e].where, {ast_.name(e)});
+      return unknown();
+    }
+    return position();
+  }
+
   Fact call(ExprId e) {
-    if (names_.of[e].binding != Binding::Builtin) return unknown();
+    const Binding binding = names_.of[e].binding;
+    if (binding == Binding::Length) return length();
+    if (binding == Binding::ArgumentLength) return length_of(e);
+    if (binding == Binding::Border) return border(e);
+    if (binding != Binding::Builtin) return unknown();
     const Builtin &row = builtins()[names_.of[e].index];
     const uint32_t count = ast_[e].count;
     std::vector<Fact> facts;
@@ -413,13 +432,14 @@ private:
     }
     if (f.kind == Kind::Bool) { // conditions are combined with `and` and `or`
       const Expr &x = ast_[e];
-      const Span first = ast_[ast_.child(e, 0)].where;
+      const Span first = ast_.bare(e, 0);
       sink_.report(Code::BoolNumber, x.at, {std::string(row.name), text(first)}).fixits = {
-          {first, cast(Rule::CastInt, ast_.child(e, 0)), "make it a whole number"}};
+          {first, cast(Rule::CastInt, e, 0), "make it a whole number"}};
       return unknown();
     }
     if (f.kind == Kind::Data)
-      for (uint32_t k = 0; k < count; ++k) check_fit(source_, ast_, kinds_, ast_.child(e, k), f.nominal, sink_);
+      for (uint32_t k = 0; k < count; ++k)
+        check_fit(source_, kinds_, ast_.child(e, k), ast_.bare(e, k), f.nominal, sink_);
     return f;
   }
 
@@ -461,8 +481,7 @@ private:
   }
 
   Fact select(ExprId e, const Builtin &row, llvm::ArrayRef<Fact> facts) {
-    if (!need_bool(ast_.child(e, 0), ast_[ast_.child(e, 0)].where, Code::OperandNotBool, {std::string(row.name)}))
-      return unknown();
+    if (!need_bool(ast_.child(e, 0), ast_.bare(e, 0), Code::OperandNotBool, {std::string(row.name)})) return unknown();
     Fact f = join(facts.drop_front());
     if (f.kind == Kind::Unknown) return unknown();
     f.stage = std::max(f.stage, facts[0].stage);
@@ -470,7 +489,7 @@ private:
     if (f.kind == Kind::Data || f.kind == Kind::Bool) f.category = std::max(f.category, facts[0].category);
     if (f.kind == Kind::Bool) f.tensor |= facts[0].tensor;
     if (f.kind == Kind::Data)
-      for (uint32_t k = 1; k < 3; ++k) check_fit(source_, ast_, kinds_, ast_.child(e, k), f.nominal, sink_);
+      for (uint32_t k = 1; k < 3; ++k) check_fit(source_, kinds_, ast_.child(e, k), ast_.bare(e, k), f.nominal, sink_);
     return f;
   }
 
@@ -484,17 +503,17 @@ private:
 
 } // namespace
 
-void check_fit(const Source &source, const Ast &ast, const Kinds &kinds, ExprId e, DType d, Sink &sink) {
+void check_fit(const Source &source, const Kinds &kinds, ExprId e, Span where, DType d, Sink &sink) {
   const Fact &f = kinds[e];
   if (f.kind != Kind::Index || !f.constant || !is_integer(d)) return;
   if (*f.constant >= least(d) && *f.constant <= greatest(d)) return;
-  const std::string seen(source.slice(ast[e].where));
+  const std::string seen(source.slice(where));
   Diagnostic &diagnostic =
-      sink.report(Code::DoesNotFit, ast[e].where, {seen, spelling(d), decimal(least(d)), decimal(greatest(d))});
+      sink.report(Code::DoesNotFit, where, {seen, spelling(d), decimal(least(d)), decimal(greatest(d))});
   for (DType wide : {DType::I16, DType::I32, DType::I64})
     if (bytes(wide) > bytes(d) && *f.constant >= least(wide) && *f.constant <= greatest(wide)) {
       diagnostic.fixits = {
-          {ast[e].where, std::string(spelling(wide)) + "(" + seen + ")", "work in " + std::string(spelling(wide))}};
+          {where, std::string(spelling(wide)) + "(" + seen + ")", "work in " + std::string(spelling(wide))}};
       break;
     }
 }

@@ -37,9 +37,7 @@ std::string describe(const Fact &);
 __int128 least(DType);
 __int128 greatest(DType);
 std::string decimal(__int128);
-/// Reports an index literal that an integer dtype cannot hold.
-void check_fit(const Source &, const Ast &, const Kinds &, ExprId, DType, Sink &);
-/// The source of an expression with its parentheses, as an operand of `parent`.
-Span outer(const Source &, const Ast &, ExprId parent, uint32_t operand);
+/// Reports an index literal, written at `where`, that an integer dtype cannot hold.
+void check_fit(const Source &, const Kinds &, ExprId, Span where, DType, Sink &);
 
 } // namespace elsewise

@@ -4,6 +4,7 @@
 #include "compiler/check/coverage.h"
 #include "compiler/check/kinds.h"
 #include "grammar/builtins.h"
+#include <map>
 #include <set>
 
 namespace elsewise {
@@ -23,8 +24,8 @@ public:
     typed_.working = kinds_.working;
     for (auto &table : typed_.by_use) table.resize(ast_.exprs.size());
     for (const SpecPiece &piece : ast_.pieces) {
-      if (piece.guard != no_expr) visit(piece.guard, Use::Value, Place::No);
-      if (piece.value != no_expr) visit(piece.value, Use::Value, Place::No);
+      if (piece.guard != no_expr) visit(piece.guard, piece.guard_written, Use::Value, Place::No);
+      if (piece.value != no_expr) visit(piece.value, piece.value_written, Use::Value, Place::No);
     }
     check_coverage(source_, ast_, names_, kinds_, typed_, sink_);
     find_result();
@@ -33,8 +34,15 @@ public:
   }
 
 private:
-  void visit(ExprId e, Use use, Place place) {
+  void visit(ExprId e, const Written &written, Use use, Place place) {
     if (!seen_.insert({e, use, place}).second) return;
+    const bool through = written.let != no_let;
+    if (through) uses_.push_back(written);
+    visit_here(e, use, place);
+    if (through) uses_.pop_back();
+  }
+
+  void visit_here(ExprId e, Use use, Place place) {
     const Fact &f = kinds_[e];
     const Expr &x = ast_[e];
     ExprType &t = typed_.by_use[int(use)][e];
@@ -47,7 +55,8 @@ private:
       t.quotient = true;
       if (place == Place::No || !may_be_quotient(e)) report_quotient(e);
     }
-    for (uint32_t k = 0; k < x.count; ++k) visit(ast_.child(e, k), use_of(e, k, t.operands), place_of(e, place));
+    for (uint32_t k = 0; k < values(ast_, names_, e); ++k)
+      visit(ast_.child(e, k), ast_.written_at(e, k), use_of(e, k, t.operands), place_of(e, place));
   }
 
   /// A float that no tensor has entered: a double in comparisons and on the host, else the working float.
@@ -114,16 +123,16 @@ private:
   }
 
   /// E / literal, E of positions, lengths and literals, and not of literals alone.
-  bool may_be_quotient(ExprId e) const {
+  bool may_be_quotient(ExprId e) {
     const ExprId dividend = ast_.child(e, 0), divisor = ast_.child(e, 1);
     return ast_[divisor].kind == ExprKind::Literal && !kinds_[dividend].constant && !holds_argument(dividend);
   }
 
-  bool holds_argument(ExprId e) const {
-    if (ast_[e].kind == ExprKind::Name && names_.of[e].binding == Binding::Argument) return true;
-    for (uint32_t k = 0; k < ast_[e].count; ++k)
-      if (holds_argument(ast_.child(e, k))) return true;
-    return false;
+  bool holds_argument(ExprId e) {
+    if (const auto known = holds_argument_.find(e); known != holds_argument_.end()) return known->second;
+    bool holds = ast_[e].kind == ExprKind::Name && names_.of[e].binding == Binding::Argument;
+    for (uint32_t k = 0; k < values(ast_, names_, e) && !holds; ++k) holds = holds_argument(ast_.child(e, k));
+    return holds_argument_[e] = holds;
   }
 
   void report_quotient(ExprId e) {
@@ -132,12 +141,16 @@ private:
     std::string name;
     for (const Builtin &row : builtins())
       if (row.rule == Rule::CastFloat) name = row.name;
-    const Span left = outer(source_, ast_, e, 0);
-    const std::string dividend(source_.slice(ast_[ast_.child(e, 0)].where));
+    const Span left = ast_.written_at(e, 0).at;
+    const std::string dividend(source_.slice(ast_.bare(e, 0)));
     Diagnostic &d = sink_.report(Code::IndexDivision, x.at, {std::string(source_.slice(x.where))});
     d.fixits = {{left, name + "(" + dividend + ")", "the true quotient"},
                 {x.at, spelling(Operator::FloorDiv), "the whole quotient"}};
     d.note = "`/` between whole numbers means the whole quotient only in a comparison of positions, as in `i < n/4`";
+    if (uses_.empty()) return;
+    const LineColumn at = source_.position(uses_.front().at.begin); // where a piece's own text comes to it
+    d.note += "; here `" + std::string(source_.slice(uses_.front().at)) + "` is used at " + std::to_string(at.line) +
+              ":" + std::to_string(at.column);
   }
 
   void find_result() {
@@ -151,9 +164,11 @@ private:
     typed_.result = signature_.out.value_or(typed_.promoted);
     if (sink_.failed()) return;
     for (size_t p = 0; p < ast_.pieces.size(); ++p)
-      if (typed_.reachable[p]) check_fit(source_, ast_, kinds_, ast_.pieces[p].value, typed_.promoted, sink_);
+      if (typed_.reachable[p]) check_fit(source_, kinds_, ast_.pieces[p].value, shown(p), typed_.promoted, sink_);
     if (!can_cast(typed_.promoted, typed_.result)) report_store();
   }
+
+  Span shown(size_t p) const { return ast_.bare(ast_.pieces[p].value, ast_.pieces[p].value_written); }
 
   void report_store() {
     const std::string to = spelling(typed_.result);
@@ -162,7 +177,7 @@ private:
       const Fact &f = kinds_[value];
       const DType d = f.kind == Kind::WeakFloat ? kinds_.working : f.dtype;
       if (!typed_.reachable[p] || can_cast(d, typed_.result)) continue;
-      const Span where = ast_[value].where;
+      const Span where = shown(p);
       sink_.report(Code::CannotStore, where, {spelling(typed_.promoted), to}).fixits = {
           {where, to + "(" + std::string(source_.slice(where)) + ")", "convert it"}};
       return;
@@ -178,6 +193,8 @@ private:
   Typed typed_;
   std::set<std::tuple<ExprId, Use, Place>> seen_;
   std::set<ExprId> reported_;
+  std::map<ExprId, bool> holds_argument_;
+  std::vector<Written> uses_; // lets that lead to where the walk is
 };
 
 } // namespace

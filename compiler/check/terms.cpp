@@ -70,7 +70,13 @@ void Guards::between(Atom a, const Linear &least, const Linear &greatest) {
 }
 
 /// An index or integer data: what is compared exactly. An argument of unknown kind is one under that premise.
-bool Guards::is_whole(ExprId e) const {
+bool Guards::is_whole(ExprId e) {
+  const auto [known, is_new] = whole_.try_emplace(e, false);
+  if (is_new) whole_[e] = find_whole(e);
+  return whole_[e];
+}
+
+bool Guards::find_whole(ExprId e) {
   const Fact &f = kinds_[e];
   if (f.kind == Kind::Index || f.kind == Kind::Bool) return true;
   if (f.kind == Kind::Data) return is_integer(f.dtype);
@@ -104,11 +110,19 @@ Linear Guards::find_linear(ExprId e, Use use) {
     return Linear::of_atom(a);
   }
   const bool wraps = f.kind == Kind::Data;
-  switch (ast_[e].kind) {
-  case ExprKind::Name:
-    if (names_.of[e].binding == Binding::Position) return position(names_.of[e].index);
-    if (names_.of[e].binding == Binding::Length) return length(names_.of[e].index);
+  switch (names_.of[e].binding) {
+  case Binding::Position:
+    return position(names_.of[e].index);
+  case Binding::Length:
+    return length(names_.of[e].index);
+  case Binding::ArgumentLength:
+    return argument_length(names_.of[e]);
+  case Binding::Border:
+    return border(e);
+  default:
     break;
+  }
+  switch (ast_[e].kind) {
   case ExprKind::Unary:
     if (!wraps) return whole_unary(e, use);
     break;
@@ -123,18 +137,58 @@ Linear Guards::find_linear(ExprId e, Use use) {
   return {.exact = false};
 }
 
-Linear Guards::length(uint32_t axis) {
+/// A header that names one axis alone names the flat one.
+uint32_t Guards::axis(uint32_t given) const {
+  const Header &h = ast_.header;
+  return h.dots < 0 && h.axes.size() == 1 ? flat_axis : given;
+}
+
+Linear Guards::length(uint32_t given) {
+  const uint32_t axis = this->axis(given);
   bool is_new = false;
   const Atom n = prover_.atom("length " + std::to_string(axis), &is_new);
   if (is_new) prover_.fact(n, prover_.row(Linear::of(1).plus(Linear::of_atom(n), -1))); // there is an element at all
   return Linear::of_atom(n);
 }
 
-Linear Guards::position(uint32_t axis) {
+Linear Guards::position(uint32_t given) {
+  const uint32_t axis = this->axis(given);
   bool is_new = false;
   const Atom p = prover_.atom("position " + std::to_string(axis), &is_new);
   if (is_new) between(p, Linear::of(0), length(axis).plus(Linear::of(-1)));
   return Linear::of_atom(p);
+}
+
+Linear Guards::argument_length(const Resolved &r) {
+  bool is_new = false;
+  const Atom n = prover_.atom("length of " + std::to_string(r.index) + " along " + std::to_string(r.dim), &is_new);
+  if (is_new) prover_.fact(n, prover_.row(Linear::of_atom(n).times(-1)));
+  return Linear::of_atom(n);
+}
+
+/// The least of p and len-1-p over its axes. Of axes without a name nothing is known but that it is no more than over
+/// the others.
+Linear Guards::border(ExprId e) {
+  const Header &h = ast_.header;
+  std::vector<Linear> distances;
+  const auto add = [&](uint32_t axis) {
+    const Linear p = position(axis);
+    distances.push_back(p);
+    distances.push_back(length(axis).plus(Linear::of(-1)).plus(p, -1));
+  };
+  for (uint32_t k = 0; k < ast_[e].count; ++k) add(names_.of[child(e, k)].index);
+  const bool all = ast_[e].count == 0;
+  if (all)
+    for (uint32_t axis = 0; axis < h.axes.size(); ++axis) add(axis);
+  if (!all || (h.present && h.dots < 0)) return extreme(distances, false);
+  bool is_new = false;
+  const Atom b = prover_.atom("distance", &is_new);
+  if (is_new) {
+    std::vector<FormulaId> facts = {prover_.row(Linear::of_atom(b).times(-1))};
+    for (const Linear &d : distances) facts.push_back(prover_.row(Linear::of_atom(b).plus(d, -1)));
+    prover_.fact(b, prover_.all(facts));
+  }
+  return Linear::of_atom(b);
 }
 
 /// An atom by itself, with the bounds of its dtype.
@@ -333,13 +387,20 @@ Guards::Real Guards::real(ExprId e, Use use, DType nominal) {
   return r;
 }
 
-Guards::Magnitude Guards::magnitude(ExprId e) const {
+Guards::Magnitude Guards::magnitude(ExprId e) {
+  if (const auto known = magnitudes_.find(e); known != magnitudes_.end()) return known->second;
+  const Magnitude m = find_magnitude(e);
+  magnitudes_[e] = m;
+  return m;
+}
+
+Guards::Magnitude Guards::find_magnitude(ExprId e) {
   const Fact &f = kinds_[e];
   const Expr &x = ast_[e];
   const double inf = HUGE_VAL;
   if (f.constant) return {std::fabs(double(*f.constant)), std::fabs(double(*f.constant)), false};
   if (f.kind == Kind::Index || f.kind == Kind::Bool || (f.kind == Kind::Data && is_integer(f.dtype))) {
-    const bool length = x.kind == ExprKind::Name && names_.of[e].binding == Binding::Length;
+    const bool length = names_.of[e].binding == Binding::Length;
     return {length ? 1.0 : 0.0, 0x1p127, false};
   }
   Magnitude m;
@@ -377,7 +438,7 @@ Guards::Magnitude Guards::magnitude(ExprId e) const {
   return m;
 }
 
-Guards::Magnitude Guards::magnitude_of_call(ExprId e) const {
+Guards::Magnitude Guards::magnitude_of_call(ExprId e) {
   const Builtin *r = row(e);
   Magnitude m;
   if (!r || ast_[e].count == 0) return m;
@@ -434,6 +495,7 @@ std::string Guards::structure(ExprId e, Use use) {
   if (x.kind == ExprKind::Name)
     return "$" + std::to_string(int(names_.of[e].binding)) + "." + std::to_string(names_.of[e].index);
   if (x.kind == ExprKind::Error) return "?" + std::to_string(e);
+  if (x.kind == ExprKind::Call && !row(e)) return "?" + std::to_string(e); // a length or a border beyond 64 bits
   const bool one_use = kinds_[e].kind == Kind::Bool || kinds_[e].kind == Kind::Data;
   std::string text =
       x.kind == ExprKind::Call ? "call" + std::to_string(names_.of[e].index) : spelling(x.op) + std::to_string(x.count);

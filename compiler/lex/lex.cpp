@@ -230,10 +230,21 @@ private:
     else push(token_of(ascii).value_or(Token{TokenKind::Error}), end);
   }
 
+  /// Behind `let name`.
+  bool defines() const {
+    return tokens_.size() >= 2 && tokens_.back().kind == TokenKind::Name &&
+           tokens_[tokens_.size() - 2].kind == TokenKind::Let;
+  }
+
   void symbol() {
     const std::string_view rest = text_.substr(at_);
     const Spelling *s = longest_symbol(rest);
     for (const Habit &h : habits) {
+      if (defines() && h.text.ends_with('=') && rest.starts_with(h.text)) { // `let a := 1`
+        const uint32_t end = at_ + uint32_t(h.text.size());
+        sink_.report(Code::NotAnOperator, {at_, end}, {std::string(h.text)}).fixits = {{{at_, end}, "=", "define it"}};
+        return push({TokenKind::Assign}, end);
+      }
       if (!rest.starts_with(h.text) || (s && s->text.size() >= h.text.size())) continue;
       const uint32_t end = at_ + uint32_t(h.text.size());
       sink_.report(Code::NotAnOperator, {at_, end}, {std::string(h.text)}).fixits = {

@@ -5,7 +5,10 @@
 #include "compiler/ir/arithmetic.h"
 #include "compiler/lower/exact.h"
 #include "compiler/lower/expand.h"
+#include <algorithm>
+#include <functional>
 #include <map>
+#include <utility>
 
 namespace elsewise {
 namespace {
@@ -37,7 +40,8 @@ public:
   Kernel run() {
     for (size_t a = 0; a < names.arguments.size(); ++a) k.arguments.push_back({names.arguments[a], signature.args[a]});
     k.outputs = {typed.result};
-    k.source = one_line(source.text());
+    k.source = source.text();
+    add_axes();
     for (const Assumption &a : typed.assumed) // that it is a number, the signature says
       if (a.what == Assumption::NotNaN && signature.args[a.argument].kind == ArgKind::Float)
         k.checks.push_back({.what = Check::NotNaN,
@@ -49,52 +53,113 @@ public:
   }
 
 private:
+  /// The header's axes: those left of `..` count from the left. Then those that only `border()` comes to.
+  void add_axes() {
+    const Header &h = ast.header;
+    const int count = int(h.axes.size());
+    for (int axis = 0; axis < count; ++axis)
+      k.axes.push_back({h.axes[axis], h.dots < 0 || axis < h.dots ? axis : axis - count});
+    if (!names.needs_rank) return;
+    const int first = std::max(h.dots, 0);
+    for (int dim = first; dim < signature.rank - count + first; ++dim)
+      k.axes.push_back({"axis" + std::to_string(dim), dim});
+  }
+
   void piece(const SpecPiece &p) {
-    made.clear(); // nodes are shared anyway; checks belong to a piece
     Piece piece;
     piece.where = p.where;
     piece.text = one_line(source.slice(p.where));
     const LineColumn at = source.position(p.where.begin);
     piece.line = at.line, piece.column = at.column;
-    in_guard = true;
-    if (p.guard != no_expr) piece.guard = value(p.guard, Use::Value);
-    in_guard = false;
-    if (k[value(p.value, Use::Value)].type == DType::Index && is_integer(typed.promoted))
-      fits(p.value, typed.promoted, value(p.value, Use::Value));
-    piece.values = {b.cast(value(p.value, Use::Value), typed.result)};
+    if (p.guard != no_expr) {
+      piece.guard = value(p.guard, Use::Value);
+      add_checks({p.guard, Use::Value}, true);
+    }
+    const NodeId v = value(p.value, Use::Value);
+    add_checks({p.value, Use::Value}, false);
+    if (k[v].type == DType::Index && is_integer(typed.promoted) && may_not_fit(v, typed.promoted))
+      k.checks.push_back(
+          {Check::Fits, v, typed.promoted, uint32_t(k.pieces.size()), ast.bare(p.value, p.value_written), false});
+    piece.values = {b.cast(v, typed.result)};
     k.pieces.push_back(std::move(piece));
   }
 
   bool constant(NodeId n) const { return k[n].op == Op::Const; }
   bool host(NodeId n) const { return k[n].stage == Stage::Host; }
 
-  /// A check holds only where the host's conditions around it let evaluation come so far.
-  NodeId guarded(NodeId n, int harmless) {
-    for (size_t c = conditions.size(); c-- > 0;) n = b.where(conditions[c], n, b.integer(DType::Index, harmless));
-    return n;
-  }
-  void check(Check::What what, NodeId n, int harmless, DType dtype, Span where) {
-    k.checks.push_back({what, guarded(n, harmless), dtype, uint32_t(k.pieces.size()), where, in_guard});
+  // What a node checks holds only where evaluation comes to it. Operands are shared, by lets above all, so each node
+  // keeps its own checks, and the host's conditions on its edges; they meet once for every piece.
+
+  using Place = std::pair<ExprId, Use>;
+  struct Edge {
+    Place to;
+    NodeId condition; // no_node: always
+  };
+  struct Pending {
+    Check check;
+    int harmless;     // a value that passes
+    NodeId condition; // as of an edge
+  };
+  struct Made {
+    NodeId node = no_node;
+    std::vector<Edge> edges;
+    std::vector<Pending> checks;
+  };
+
+  // Conditions of the host; no_node: always.
+  NodeId both(NodeId a, NodeId b_) { return a == no_node ? b_ : b_ == no_node ? a : b.logic(LogicOp::And, a, b_); }
+  NodeId either(NodeId a, NodeId b_) { return a == no_node || b_ == no_node ? no_node : b.logic(LogicOp::Or, a, b_); }
+
+  /// The checks of everything below `root`, each under the conditions that lead to it.
+  void add_checks(Place root, bool in_guard) {
+    std::map<Place, NodeId, std::greater<>> reached = {{root, no_node}}; // users before operands
+    for (const auto &[place, reach] : reached)
+      for (const Edge &edge : made[place].edges) {
+        const NodeId here = both(reach, edge.condition);
+        const auto [at, is_new] = reached.try_emplace(edge.to, here);
+        if (!is_new) at->second = either(at->second, here);
+      }
+    const uint32_t piece = uint32_t(k.pieces.size());
+    for (auto at = reached.rbegin(); at != reached.rend(); ++at)
+      for (const Pending &p : made[at->first].checks) {
+        const NodeId when = both(at->second, p.condition);
+        Check c = p.check;
+        if (when != no_node) c.node = b.where(when, c.node, b.integer(DType::Index, p.harmless));
+        c.piece = piece, c.in_guard = in_guard;
+        const bool known = std::any_of(k.checks.begin(), k.checks.end(), [&](const Check &other) {
+          return other.piece == piece && other.what == c.what && other.node == c.node && other.dtype == c.dtype;
+        });
+        if (!known) k.checks.push_back(c);
+      }
   }
 
-  void fits(ExprId e, DType dtype, NodeId n) {
-    if (!host(n) || (constant(n) && elsewise::fits(dtype, k.constants[k[n].a].integer))) return;
-    check(Check::Fits, n, 0, dtype, ast[e].where);
+  void check(Check::What what, NodeId n, int harmless, DType dtype, Span where) {
+    current->checks.push_back({{what, n, dtype, ~0u, where}, harmless, condition});
+  }
+
+  bool may_not_fit(NodeId n, DType dtype) const {
+    return host(n) && !(constant(n) && elsewise::fits(dtype, k.constants[k[n].a].integer));
   }
 
   /// Operand `n` of `e` in the type that the operation is worked in. An index that meets integer data must fit it.
   NodeId operand(ExprId e, uint32_t n, const ExprType &t) {
     const ExprId o = ast.child(e, n);
     const NodeId v = value(o, t.operands);
-    if (k[v].type == DType::Index && t.compute != DType::Index && is_integer(t.compute)) fits(o, t.compute, v);
+    if (k[v].type == DType::Index && t.compute != DType::Index && is_integer(t.compute) && may_not_fit(v, t.compute))
+      check(Check::Fits, v, 0, t.compute, ast.bare(e, n));
     return b.cast(v, t.compute);
   }
 
   NodeId value(ExprId e, Use use) {
-    if (const auto it = made.find({e, use}); it != made.end()) return it->second;
+    const Place place{e, use};
+    if (current) current->edges.push_back({place, condition});
+    const auto [at, is_new] = made.try_emplace(place);
+    if (!is_new) return at->second.node;
+    Made *const user = std::exchange(current, &at->second);
+    const NodeId outer = std::exchange(condition, no_node);
     const NodeId n = make(e, use);
-    made[{e, use}] = n;
-    return n;
+    current = user, condition = outer;
+    return at->second.node = n;
   }
 
   NodeId make(ExprId e, Use use) {
@@ -161,12 +226,12 @@ private:
     return operate(b, x.op, t.compute, left, right);
   }
 
-  /// What `make` makes where `condition` is known to be `truth`.
-  template <class Make> NodeId under(NodeId condition, bool truth, Make make) {
-    if (!host(condition)) return make();
-    conditions.push_back(truth ? condition : b.logic(LogicOp::Not, condition));
+  /// What `make` makes where `known` is `truth`.
+  template <class Make> NodeId under(NodeId known, bool truth, Make make) {
+    if (!host(known)) return make();
+    condition = truth ? known : b.logic(LogicOp::Not, known);
     const NodeId n = make();
-    conditions.pop_back();
+    condition = no_node;
     return n;
   }
 
@@ -188,8 +253,29 @@ private:
     return b.compare(op, left, right, t.operands == Use::Compare);
   }
 
+  NodeId border(ExprId e) {
+    std::vector<NodeId> distances;
+    const auto add = [&](uint32_t axis) {
+      const NodeId p = b.pos(axis);
+      b.at(ast[e].where);
+      const NodeId last = b.binary(BinaryOp::Sub, b.len(axis), b.integer(DType::Index, 1));
+      distances.push_back(p);
+      distances.push_back(b.binary(BinaryOp::Sub, last, p));
+    };
+    for (uint32_t n = 0; n < ast[e].count; ++n) add(names.of[ast.child(e, n)].index);
+    if (ast[e].count == 0)
+      for (uint32_t axis = 0; axis < k.axes.size(); ++axis) add(axis);
+    for (uint32_t row = 0; row < builtins().size(); ++row)
+      if (builtins()[row].meaning == Meaning::Least) return expand_call(k, b, row, DType::Index, distances);
+    return no_node;
+  }
+
   NodeId call(ExprId e, const ExprType &t) {
-    const uint32_t row = names.of[e].index;
+    const Resolved &r = names.of[e];
+    if (r.binding == Binding::Length) return b.len(r.index);
+    if (r.binding == Binding::ArgumentLength) return b.arg_len(r.index, r.dim);
+    if (r.binding == Binding::Border) return border(e);
+    const uint32_t row = r.index;
     const ExprId first = ast.child(e, 0);
     switch (builtins()[row].rule) {
     case Rule::CastTo:
@@ -227,9 +313,9 @@ private:
   const Typed &typed;
   Kernel k;
   Builder b;
-  std::map<std::pair<ExprId, Use>, NodeId> made; // of the piece in hand
-  bool in_guard = false;
-  std::vector<NodeId> conditions; // host conditions that hold where the walk is
+  std::map<Place, Made> made;
+  Made *current = nullptr;    // what is being made
+  NodeId condition = no_node; // of the host, under which its next operand is evaluated
 };
 
 } // namespace

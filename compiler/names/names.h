@@ -14,7 +14,7 @@ enum class Binding : uint8_t {
   ArgumentLength, // index: into Names::arguments; dim: which of its axes, negative from the right. `len(s)`, `len(s,
                   // d)`
   Border,         // `border()`: over every axis of the domain; with operands, over those positions alone
-  Builtin,        // index: row of the builtin table
+  Builtin,        // index: row of the builtin table, of one that has a value by its operands' values
 };
 
 struct Resolved {
@@ -28,11 +28,20 @@ inline constexpr uint32_t flat_axis = 255; // the row-major index over the whole
 struct Names {
   std::vector<Resolved> of;           // parallel to Ast::exprs; filled for Name and Call
   std::vector<std::string> arguments; // in order of first use
+  std::vector<bool> elementwise; // by argument: some expression uses its value, not its length alone. Only those shape
+                                 // the domain
   bool needs_rank = false; // `border()` over axes that no header counts: the signature must tell the domain's rank
 };
 
+/// How many operands of `e` are values: those of `len` and `border` are names of axes and arguments, and literals.
+inline uint32_t values(const Ast &ast, const Names &names, ExprId e) {
+  const bool plain = ast[e].kind != ExprKind::Call || names.of[e].binding == Binding::Builtin;
+  return plain ? ast[e].count : 0;
+}
+
 /// Reports unknown functions, wrong argument counts, reserved names (out shape dtype device domain offset stream arch
-/// path). Unknown value names are arguments.
+/// path), and operands of `len` and `border` that are nothing of the kind. Unknown value names are arguments, if a
+/// piece comes to use them.
 Names resolve(const Ast &, Sink &);
 
 } // namespace elsewise

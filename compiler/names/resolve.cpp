@@ -2,6 +2,7 @@
 // Name resolution: a name before `(` is a function of the builtin table, any other is the position, the length or an
 // argument. It looks at no types.
 #include "compiler/names/names.h"
+#include "compiler/parse/parser.h"
 #include "grammar/builtins.h"
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/ADT/StringRef.h>
@@ -58,16 +59,56 @@ struct Resolver {
   // first.
   std::vector<Resolved> values = {};
   std::vector<bool> seen = {};
+  std::vector<bool> used = {}; // by expression: a piece comes to it
 
   Names run() {
     names.of.resize(ast.exprs.size());
     values.resize(ast.names.size());
     seen.resize(ast.names.size());
+    used.resize(ast.exprs.size());
+    for (size_t k = 0; k < ast.header.axes.size(); ++k) allowed(ast.header.axes[k], ast.header.at[k], "an axis's");
+    for (const Let &let : ast.lets) allowed(let.name, let.at, "a let's");
+    for_roots([&](ExprId e) { mark(e); });
     for (ExprId id = 0; id < ast.exprs.size(); ++id)
-      if (ast[id].kind == ExprKind::Name) names.of[id] = value(id);
+      if (ast[id].kind == ExprKind::Name && used[id]) names.of[id] = value(id);
     for (ExprId id = 0; id < ast.exprs.size(); ++id)
       if (ast[id].kind == ExprKind::Call) names.of[id] = function(id);
+    names.elementwise.resize(names.arguments.size());
+    used.assign(used.size(), false);
+    for_roots([&](ExprId e) { read(e); });
     return std::move(names);
+  }
+
+  template <class Visit> void for_roots(Visit visit) {
+    for (const SpecPiece &piece : ast.pieces)
+      for (const ExprId e : {piece.guard, piece.value})
+        if (e != no_expr) visit(e);
+  }
+  void mark(ExprId e) {
+    if (used[e]) return;
+    used[e] = true;
+    for (uint32_t k = 0; k < ast[e].count; ++k) mark(ast.child(e, k));
+  }
+  /// Notes whose values are used.
+  void read(ExprId e) {
+    if (used[e]) return;
+    used[e] = true;
+    if (ast[e].kind == ExprKind::Name && names.of[e].binding == Binding::Argument)
+      names.elementwise[names.of[e].index] = true;
+    for (uint32_t k = 0; k < elsewise::values(ast, names, e); ++k) read(ast.child(e, k));
+  }
+
+  /// Reports a name that the call or Python has taken.
+  bool allowed(const std::string &name, Span at, const char *whose) {
+    const bool python = contains(python_keywords, name);
+    if (!python && !contains(call_keywords, name)) return true;
+    Diagnostic &d = sink.report(Code::ReservedName, at,
+                                {name, whose, python ? "it is a word of Python" : "it is a keyword of the call"});
+    if (name == "True" || name == "False") {
+      const std::string constant = llvm::StringRef(name).lower();
+      d.fixits = {{at, constant, "did you mean `" + constant + "`"}};
+    }
+    return false;
   }
 
   Resolved value(ExprId id) {
@@ -81,18 +122,11 @@ struct Resolver {
 
   Resolved first_use(ExprId id) {
     const std::string &name = ast.name(id);
+    for (size_t k = 0; k < ast.header.axes.size(); ++k)
+      if (ast.header.axes[k] == name) return {Binding::Position, uint32_t(k)};
     if (name == "i") return {Binding::Position, flat_axis};
     if (name == "n") return {Binding::Length, flat_axis};
-    if (contains(call_keywords, name) || contains(python_keywords, name)) {
-      const bool python = contains(python_keywords, name);
-      Diagnostic &d = sink.report(Code::ReservedName, ast[id].at,
-                                  {name, python ? "it is a word of Python" : "it is a keyword of the call"});
-      if (name == "True" || name == "False") {
-        const std::string constant = llvm::StringRef(name).lower();
-        d.fixits = {{ast[id].at, constant, "did you mean `" + constant + "`"}};
-      }
-      return {};
-    }
+    if (!allowed(name, ast[id].at, "an argument's")) return {};
     names.arguments.push_back(name);
     return {Binding::Argument, uint32_t(names.arguments.size() - 1)};
   }
@@ -111,17 +145,99 @@ struct Resolver {
                   {"`" + std::string(b.signature) + "`", counted(b), std::to_string(call.count)});
       return {};
     }
+    if (b.rule == Rule::Length) return used[id] ? length(id) : Resolved{};
+    if (b.rule == Rule::Border) return used[id] ? border(id) : Resolved{};
     return {Binding::Builtin, uint32_t(row)};
+  }
+
+  /// An operand for messages: its name, if it is one.
+  std::string text(ExprId call, uint32_t k) const {
+    const Written &w = ast.written_at(call, k);
+    const ExprId e = ast.child(call, k);
+    return w.let != no_let ? ast.lets[w.let].name : ast[e].kind == ExprKind::Name ? ast.name(e) : "";
+  }
+  std::string shown(ExprId call, uint32_t k) const {
+    const std::string name = text(call, k);
+    return name.empty() ? "an expression" : "`" + name + "`";
+  }
+
+  std::string axes() const {
+    std::string list;
+    for (const std::string &a : ast.header.axes) list += (list.empty() ? "" : " ") + a;
+    return list.empty() ? "axes get names from a header, as in `[b, t]`" : "axes: " + list;
+  }
+
+  /// What stands in brackets of `len` or `border`, as a name.
+  Resolved named(ExprId call, uint32_t k) const {
+    const ExprId e = ast.child(call, k);
+    return ast[e].kind == ExprKind::Name ? names.of[e] : Resolved{};
+  }
+  /// Something was wrong with that operand and was reported.
+  bool reported(ExprId call, uint32_t k) const {
+    const ExprId e = ast.child(call, k);
+    return ast[e].kind == ExprKind::Error || (ast[e].kind == ExprKind::Name && names.of[e].binding == Binding::None);
+  }
+
+  Resolved length(ExprId id) {
+    const Resolved of = named(id, 0);
+    const Span at = ast.bare(id, 0);
+    if (reported(id, 0)) return {};
+    const bool axis = of.binding == Binding::Position && of.index != flat_axis;
+    if (!axis && of.binding != Binding::Argument) {
+      Diagnostic &d = sink.report(Code::NoLength, at, {ast.name(id), shown(id, 0)});
+      if (of.binding == Binding::Position || of.binding == Binding::Length)
+        d.fixits = {{ast[id].where, "n", "the number of elements"}};
+      else d.note = axes();
+      return {};
+    }
+    if (axis && ast[id].count == 2) {
+      sink.report(Code::OneLength, ast[id].where, {text(id, 0), ast.name(id)}).fixits = {
+          {ast[id].where, ast.name(id) + "(" + text(id, 0) + ")", "its length"}};
+      return {};
+    }
+    if (axis) return {Binding::Length, of.index};
+    if (ast[id].count == 1) return {Binding::ArgumentLength, of.index, 0};
+    if (reported(id, 1)) return {};
+    ExprId number = ast.child(id, 1);
+    const bool negative = ast[number].kind == ExprKind::Unary && ast[number].op == Operator::Neg;
+    if (negative) number = ast.child(number, 0);
+    const bool whole = ast[number].kind == ExprKind::Literal && ast.literal(number).kind == LiteralKind::Int &&
+                       ast.literal(number).integer <= most_axes;
+    if (!whole) {
+      sink.report(Code::AxisNumber, ast.bare(id, 1), {ast.name(id), shown(id, 1)}).note =
+          "`" + ast.name(id) + "(" + text(id, 0) + ", 1)` is the length of its second axis, `-1` counts from the right";
+      return {};
+    }
+    const auto d = int32_t(ast.literal(number).integer);
+    return {Binding::ArgumentLength, of.index, negative ? -d : d};
+  }
+
+  Resolved border(ExprId id) {
+    const Header &h = ast.header;
+    for (uint32_t k = 0; k < ast[id].count; ++k) {
+      if (reported(id, k)) return {};
+      const Resolved of = named(id, k);
+      if (of.binding == Binding::Position && of.index != flat_axis) continue;
+      sink.report(Code::NoBorder, ast.bare(id, k), {ast.name(id), shown(id, k)}).note = axes();
+      return {};
+    }
+    if (ast[id].count) return {Binding::Border};
+    if (h.present && h.dots < 0 && h.axes.empty()) {
+      sink.report(Code::BorderOfPoint, ast[id].where, {ast.name(id)});
+      return {};
+    }
+    names.needs_rank |= !h.present || h.dots >= 0;
+    return {Binding::Border};
   }
 
   void unknown(ExprId id) {
     const Span at = ast[id].at;
     const std::string &name = ast.name(id);
-    const bool is_value = seen[ast[id].payload] || name == "i" || name == "n";
+    bool is_value = seen[ast[id].payload] || name == "i" || name == "n";
+    for (const Let &let : ast.lets) is_value |= let.name == name;
+    for (const std::string &axis : ast.header.axes) is_value |= axis == name;
     const std::string nearest = nearest_builtin(name);
-    if (name == "len") {
-      sink.report(Code::NotYet, at, {"the length of an axis"});
-    } else if (is_value || (nearest.empty() && name.size() == 1)) {
+    if (is_value || (nearest.empty() && name.size() == 1)) {
       sink.report(Code::NotAFunction, at, {name}).fixits = {{{at.end, at.end}, "*", "multiply"}};
     } else {
       Diagnostic &d = sink.report(Code::UnknownFunction, at, {name});

@@ -27,6 +27,13 @@ enum class ExprKind : uint8_t {
 
 using ExprId = uint32_t;
 inline constexpr ExprId no_expr = ~0u;
+inline constexpr uint32_t no_let = ~0u;
+
+/// How an expression is written in one place: itself, or as the name of a let.
+struct Written {
+  Span at;               // with its parentheses
+  uint32_t let = no_let; // an index into Ast::lets
+};
 
 struct Expr {
   ExprKind kind;
@@ -49,6 +56,7 @@ struct Literal {
 struct SpecPiece {
   ExprId guard = no_expr;
   ExprId value = no_expr;
+  Written guard_written, value_written;
   bool is_else = false;
   Span where; // from the guard (or `else`, or the value) to the value's end
 };
@@ -69,6 +77,7 @@ struct Let {
   Span at; // the name, where it is defined
   ExprId value = no_expr;
   Span where; // the whole definition
+  Written value_written;
 };
 
 struct Ast {
@@ -76,12 +85,17 @@ struct Ast {
   std::vector<Let> lets;
   std::vector<Expr> exprs; // operands before users
   std::vector<ExprId> children;
+  std::vector<Written> written; // parallel to children: how each operand is written
   std::vector<Literal> literals;
   std::vector<std::string> names; // distinct, in order of first use
   std::vector<SpecPiece> pieces;
 
   const Expr &operator[](ExprId id) const { return exprs[id]; }
   ExprId child(ExprId id, uint32_t k) const { return children[exprs[id].first + k]; }
+  const Written &written_at(ExprId id, uint32_t k) const { return written[exprs[id].first + k]; }
+  /// The text of an expression in one place, without its parentheses, or the name that stands for it.
+  Span bare(ExprId e, const Written &w) const { return w.let == no_let ? exprs[e].where : w.at; }
+  Span bare(ExprId parent, uint32_t k) const { return bare(child(parent, k), written_at(parent, k)); }
   const std::string &name(ExprId id) const { return names[exprs[id].payload]; }
   const Literal &literal(ExprId id) const { return literals[exprs[id].payload]; }
 };

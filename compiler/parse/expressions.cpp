@@ -24,10 +24,11 @@ std::string select_call(const std::string &condition, const std::string &a, cons
 
 // Nodes
 
-ExprId Parser::add(Expr e, llvm::ArrayRef<ExprId> operands, Span outer) {
+Operand Parser::add(Expr e, llvm::ArrayRef<Operand> operands, Span outer) {
   uint32_t levels = 0;
   uint64_t operations = 1;
-  for (const ExprId o : operands) levels = std::max(levels, levels_[o] + 1), operations += operations_[o];
+  for (const Operand &o : operands)
+    levels = std::max(levels, levels_[o.id] + 1), operations += o.let == no_let ? operations_[o.id] : 1;
   const bool deep = levels > most_levels;
   if (deep || operations > most_operations) {
     if (!lost_)
@@ -37,27 +38,26 @@ ExprId Parser::add(Expr e, llvm::ArrayRef<ExprId> operands, Span outer) {
   }
   e.first = uint32_t(ast_.children.size());
   e.count = uint32_t(operands.size());
-  ast_.children.insert(ast_.children.end(), operands.begin(), operands.end());
+  for (const Operand &o : operands) ast_.children.push_back(o.id), ast_.written.push_back(o);
   ast_.exprs.push_back(e);
-  outer_.push_back(outer);
   levels_.push_back(levels);
   operations_.push_back(uint32_t(operations));
-  return ExprId(ast_.exprs.size() - 1);
+  return {{outer}, ExprId(ast_.exprs.size() - 1)};
 }
 
-ExprId Parser::leaf(ExprKind kind, const Token &t, uint32_t payload) {
+Operand Parser::leaf(ExprKind kind, const Token &t, uint32_t payload) {
   return add({.kind = kind, .where = t.where, .at = t.where, .payload = payload}, {}, t.where);
 }
-ExprId Parser::unary(Operator op, ExprId operand, Span at) {
-  const Span where = join(at, outer_[operand]);
+Operand Parser::unary(Operator op, const Operand &operand, Span at) {
+  const Span where = join(at, operand.at);
   return add({.kind = ExprKind::Unary, .op = op, .where = where, .at = at}, {operand}, where);
 }
-ExprId Parser::binary(Operator op, ExprId left, ExprId right, Span at) {
-  const Span where = join(outer_[left], outer_[right]);
+Operand Parser::binary(Operator op, const Operand &left, const Operand &right, Span at) {
+  const Span where = join(left.at, right.at);
   return add({.kind = ExprKind::Binary, .op = op, .where = where, .at = at}, {left, right}, where);
 }
-ExprId Parser::error(Span where) { return add({.kind = ExprKind::Error, .where = where, .at = where}, {}, where); }
-ExprId Parser::give_up(Span where) {
+Operand Parser::error(Span where) { return add({.kind = ExprKind::Error, .where = where, .at = where}, {}, where); }
+Operand Parser::give_up(Span where) {
   lost_ = true;
   return error(where);
 }
@@ -68,40 +68,40 @@ uint32_t Parser::name(const Token &t) {
   return entry->second;
 }
 
-std::string Parser::text(ExprId e) const {
-  const auto rewritten = rewritten_.find(e);
-  return rewritten == rewritten_.end() ? text(outer_[e]) : rewritten->second;
+std::string Parser::text(const Operand &e) const {
+  const auto rewritten = rewritten_.find(e.id);
+  return rewritten == rewritten_.end() ? text(e.at) : rewritten->second;
 }
 
 // Expressions
 
-ExprId Parser::nested(int least) {
+Operand Parser::nested(int least) {
   if (nesting_ >= most_nesting) {
     if (!lost_) sink_.report(Code::TooDeep, here().where, {std::to_string(most_nesting)});
     return give_up(here().where);
   }
   ++nesting_;
-  const ExprId e = least ? expression(least) : whole();
+  const Operand e = least ? expression(least) : whole();
   --nesting_;
   return e;
 }
-ExprId Parser::nested_whole() { return nested(0); }
+Operand Parser::nested_whole() { return nested(0); }
 
 /// An expression, and the conditionals of other languages behind it.
-ExprId Parser::whole() {
-  ExprId e = expression(precedence(Operator::Or));
+Operand Parser::whole() {
+  Operand e = expression(precedence(Operator::Or));
   while (!lost_ && (is(TokenKind::Question) || is(TokenKind::If)))
     e = is(TokenKind::Question) ? c_conditional(e) : python_conditional(e);
   return e;
 }
 
-ExprId Parser::expression(int least) {
-  ExprId left = prefix(least);
+Operand Parser::expression(int least) {
+  Operand left = prefix(least);
   while (!lost_) {
     const Token &t = here();
     if (t.kind == TokenKind::In && least <= precedence(Operator::Lt)) {
       sink_.report(Code::NotAnOperator, t.where, {text(t.where)}).note = "a range is written `a <= i < b`";
-      return give_up(join(outer_[left], t.where));
+      return give_up(join(left.at, t.where));
     }
     const bool compares = (t.kind == TokenKind::Operator && is_comparison(t.op)) || t.kind == TokenKind::Assign ||
                           t.kind == TokenKind::Is;
@@ -115,14 +115,14 @@ ExprId Parser::expression(int least) {
     take();
     // `**` binds tighter than a sign on its left and looser than one on its right, and associates to the right.
     const bool power = *op == Operator::Pow;
-    const ExprId right = power ? nested(precedence(Operator::Neg)) : expression(precedence(*op) + 1);
-    const ExprId both = binary(*op, left, right, t.where);
-    const auto literal = [&](ExprId e) {
-      return ast_[e].kind == ExprKind::Literal && ast_.literal(e).kind != LiteralKind::Bool;
+    const Operand right = power ? nested(precedence(Operator::Neg)) : expression(precedence(*op) + 1);
+    const Operand both = binary(*op, left, right, t.where);
+    const auto literal = [&](const Operand &o) {
+      return ast_[o.id].kind == ExprKind::Literal && ast_.literal(o.id).kind != LiteralKind::Bool;
     };
     if (*op == Operator::BitXor && literal(left) && literal(right)) {
       sink_.report(Code::XorOfLiterals, t.where).fixits = {{t.where, spelling(Operator::Pow), "write a power"}};
-      left = error(outer_[both]);
+      left = error(both.at);
     } else {
       left = both;
     }
@@ -155,17 +155,18 @@ std::optional<Operator> Parser::comparison_here(Span &at) {
 }
 
 /// `a < b <= c` is the `and` of `a < b` and `b <= c`, which share `b`.
-ExprId Parser::comparisons(ExprId left) {
-  ExprId chain = no_expr;
+Operand Parser::comparisons(const Operand &first) {
+  Operand left = first;
+  Operand chain;
   Span at;
   while (!lost_) {
     const auto op = comparison_here(at);
     if (!op) break;
-    const ExprId right = expression(precedence(*op) + 1);
+    const Operand right = expression(precedence(*op) + 1);
     check_bits(left);
     check_bits(right);
-    const ExprId one = binary(*op, left, right, at);
-    chain = chain == no_expr ? one : binary(Operator::And, chain, one, at);
+    const Operand one = binary(*op, left, right, at);
+    chain = chain.id == no_expr ? one : binary(Operator::And, chain, one, at);
     left = right;
   }
   return chain;
@@ -182,35 +183,35 @@ std::string Parser::word(Operator op, Span at) const {
 }
 
 /// `i > 3 & i < 5`: `&` takes `3` and `i` here and in Python, and not in the mind of whoever wrote it.
-void Parser::check_bits(ExprId e) {
-  Expr &bits = ast_.exprs[e];
+void Parser::check_bits(const Operand &e) {
+  Expr &bits = ast_.exprs[e.id];
   if (lost_ || bits.kind != ExprKind::Binary || !is_bits(bits.op) || bits.parenthesised) return;
   Diagnostic &d = sink_.report(Code::BitsBesideComparison, bits.at, {spelling(bits.op)});
   if (bits.op != Operator::BitXor) {
     d.fixits.push_back(
         {bits.at, word(bits.op == Operator::BitAnd ? Operator::And : Operator::Or, bits.at), "combine conditions"});
   }
-  d.fixits.push_back({outer_[e], "(" + text(e) + ")", "work on bits"});
+  d.fixits.push_back({e.at, "(" + text(e) + ")", "work on bits"});
   bits.kind = ExprKind::Error;
   bits.count = 0;
 }
 
-ExprId Parser::prefix(int least) {
+Operand Parser::prefix(int least) {
   const Token &t = here();
   const auto op = t.kind == TokenKind::Operator ? with_arity(t.op, 1) : std::nullopt;
   if (!op) return primary();
   take();
   if (*op != Operator::Not || least <= precedence(*op)) return unary(*op, nested(precedence(*op)), t.where);
-  const ExprId e = unary(*op, nested(precedence(Operator::Neg)), t.where);
+  const Operand e = unary(*op, nested(precedence(Operator::Neg)), t.where);
   if (!lost_)
     sink_.report(Code::NotNeedsParentheses, t.where, {text(t.where)}).fixits = {
-        {outer_[e], "(" + text(e) + ")", "put it in parentheses"}};
+        {e.at, "(" + text(e) + ")", "put it in parentheses"}};
   return e;
 }
 
-ExprId Parser::primary() {
+Operand Parser::primary() {
   const Token &t = here();
-  ExprId e;
+  Operand e;
   switch (t.kind) {
   case TokenKind::Literal:
     ast_.literals.push_back(take().literal);
@@ -220,7 +221,7 @@ ExprId Parser::primary() {
   case TokenKind::Error:
     take();
     if (is(TokenKind::LeftParen)) e = call(t);
-    else e = t.kind == TokenKind::Name ? leaf(ExprKind::Name, t, name(t)) : error(t.where);
+    else e = t.kind == TokenKind::Name ? value_name(t) : error(t.where);
     break;
   case TokenKind::LeftParen:
     e = parenthesised();
@@ -239,24 +240,34 @@ ExprId Parser::primary() {
   return e;
 }
 
-ExprId Parser::parenthesised() {
+/// A name that stands for a value: a let's is the let's own value.
+Operand Parser::value_name(const Token &t) {
+  if (const auto let = lets_.find(text(t.where)); let != lets_.end()) {
+    used_[let->second] = true;
+    return {{t.where, let->second}, ast_.lets[let->second].value};
+  }
+  first_values_.try_emplace(text(t.where), t.where);
+  return leaf(ExprKind::Name, t, name(t));
+}
+
+Operand Parser::parenthesised() {
   const Token &open = take();
   if (is(TokenKind::RightParen)) {
     const Span both = join(open.where, take().where);
     sink_.report(Code::EmptyParentheses, both);
     return error(both);
   }
-  const ExprId e = nested_whole();
-  if (!close(open, false)) return give_up(join(open.where, outer_[e]));
-  ast_.exprs[e].parenthesised = true;
-  outer_[e] = join(open.where, behind().where);
+  Operand e = nested_whole();
+  if (!close(open, false)) return give_up(join(open.where, e.at));
+  if (e.let == no_let) ast_.exprs[e.id].parenthesised = true;
+  e.at = join(open.where, behind().where);
   return e;
 }
 
-ExprId Parser::call(const Token &name_token) {
+Operand Parser::call(const Token &name_token) {
   const uint32_t payload = name_token.kind == TokenKind::Name ? name(name_token) : 0;
   const Token &open = take();
-  llvm::SmallVector<ExprId, 4> arguments;
+  llvm::SmallVector<Operand, 4> arguments;
   bool wrong = name_token.kind != TokenKind::Name;
   for (bool more = !is(TokenKind::RightParen); more && !lost_ && !at_separator();) {
     if (is(TokenKind::Name) && ahead().kind == TokenKind::Assign) {
@@ -279,45 +290,45 @@ ExprId Parser::call(const Token &name_token) {
   return add({.kind = ExprKind::Call, .where = where, .at = name_token.where, .payload = payload}, arguments, where);
 }
 
-ExprId Parser::read_behind(ExprId e) {
+Operand Parser::read_behind(const Operand &e) {
   const Span open = here().where;
   const bool closed = skip_brackets();
-  const Span where = join(outer_[e], behind().where);
+  const Span where = join(e.at, behind().where);
   not_yet(join(open, behind().where), "an indexed read");
   return closed ? error(where) : give_up(where);
 }
 
 // The conditionals of other languages. Only the outermost is reported, with the inner ones rewritten in its fix-it.
 
-ExprId Parser::c_conditional(ExprId condition) {
+Operand Parser::c_conditional(const Operand &condition) {
   const Token &mark = take();
   ++conditionals_;
-  const ExprId a = nested_whole();
-  ExprId b = no_expr;
+  const Operand a = nested_whole();
+  Operand b;
   if (!lost_ && is(TokenKind::Colon)) take(), b = nested_whole();
   --conditionals_;
-  if (lost_) return error(outer_[condition]);
-  const std::string call = b == no_expr ? "" : select_call(text(condition), text(a), text(b));
-  const Span where = join(outer_[condition], outer_[b == no_expr ? a : b]);
-  if (conditionals_ == 0 || b == no_expr) {
+  if (lost_) return error(condition.at);
+  const std::string call = b.id == no_expr ? "" : select_call(text(condition), text(a), text(b));
+  const Span where = join(condition.at, (b.id == no_expr ? a : b).at);
+  if (conditionals_ == 0 || b.id == no_expr) {
     Diagnostic &d = sink_.report(Code::TernaryOperator, mark.where, {"c ? a : b", select_call("c", "a", "b")});
-    if (b != no_expr) d.fixits = {{where, call, "choose by a function"}};
+    if (b.id != no_expr) d.fixits = {{where, call, "choose by a function"}};
   }
-  const ExprId e = b == no_expr ? give_up(where) : error(where);
-  if (b != no_expr) rewritten_[e] = call;
+  const Operand e = b.id == no_expr ? give_up(where) : error(where);
+  if (b.id != no_expr) rewritten_[e.id] = call;
   return e;
 }
 
-ExprId Parser::python_conditional(ExprId value) {
+Operand Parser::python_conditional(const Operand &value) {
   const Token &mark = take();
   ++conditionals_;
-  const ExprId condition = nested(precedence(Operator::Or));
-  ExprId other = no_expr;
+  const Operand condition = nested(precedence(Operator::Or));
+  Operand other;
   if (!lost_ && is(TokenKind::Else)) take(), other = nested_whole();
   --conditionals_;
-  if (lost_) return error(outer_[value]);
-  const Span where = join(outer_[value], outer_[other == no_expr ? condition : other]);
-  if (other == no_expr) {
+  if (lost_) return error(value.at);
+  const Span where = join(value.at, (other.id == no_expr ? condition : other).at);
+  if (other.id == no_expr) {
     sink_.report(Code::IfPiece, mark.where, {text(mark.where)}).fixits = {
         {where, text(condition) + ": " + text(value), "put the guard first"}};
     return give_up(where);
@@ -326,15 +337,15 @@ ExprId Parser::python_conditional(ExprId value) {
   if (conditionals_ == 0)
     sink_.report(Code::TernaryOperator, mark.where, {"a if c else b", select_call("c", "a", "b")}).fixits = {
         {where, call, "choose by a function"}};
-  const ExprId e = error(where);
-  rewritten_[e] = call;
+  const Operand e = error(where);
+  rewritten_[e.id] = call;
   return e;
 }
 
 // What does not fit
 
 /// Called where an operand has to begin and none does.
-ExprId Parser::missing_operand() {
+Operand Parser::missing_operand() {
   const Token &t = here();
   const Token &last = behind();
   const bool at_start = at_ == 0 || last.kind == TokenKind::Newline || last.kind == TokenKind::Semicolon;
@@ -422,8 +433,8 @@ bool Parser::call_behind() const {
   return false;
 }
 
-bool Parser::is_condition(ExprId e) const {
-  const Expr &x = ast_[e];
+bool Parser::is_condition(const Operand &e) const {
+  const Expr &x = ast_[e.id];
   return (x.kind == ExprKind::Binary || x.kind == ExprKind::Unary) && (is_comparison(x.op) || is_logic(x.op));
 }
 

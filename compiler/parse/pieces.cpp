@@ -7,6 +7,9 @@ namespace elsewise {
 
 Ast parse(const Source &source, const Tokens &tokens, Sink &sink) { return Parser(source, tokens, sink).run(); }
 
+void Parser::set_guard(SpecPiece &p, const Operand &o) { p.guard = o.id, p.guard_written = o; }
+void Parser::set_value(SpecPiece &p, const Operand &o) { p.value = o.id, p.value_written = o; }
+
 bool Parser::at_separator() const { return is(TokenKind::End) || is(TokenKind::Newline) || is(TokenKind::Semicolon); }
 
 Ast Parser::run() {
@@ -15,15 +18,23 @@ Ast Parser::run() {
   };
   bool any = false, ended = false, told = false;
   skip_separators();
-  if (is(TokenKind::LeftBracket)) header(), any = true;
+  if (is(TokenKind::LeftBracket)) header();
   for (skip_separators(); !is(TokenKind::End); skip_separators()) {
-    any = true;
     const uint32_t begin = at_;
+    if (is(TokenKind::LeftBracket)) {
+      misplaced_header();
+      continue;
+    }
     if (is(TokenKind::Let)) {
+      if (ended && !told) {
+        sink_.report(Code::AfterElse, here().where, {text(here().where)});
+        told = true;
+      }
       let();
       recover();
       continue;
     }
+    any = true;
     if (ast_.pieces.size() == most_pieces) {
       sink_.report(Code::TooManyPieces, here().where, {std::to_string(most_pieces)});
       break;
@@ -38,8 +49,9 @@ Ast Parser::run() {
     recover();
     if (at_ == begin) take();
   }
-  if (!any) sink_.report(Code::EmptySpec, {0, 0});
+  if (!any && !sink_.failed()) sink_.report(Code::EmptySpec, at_ ? here().where : Span{0, 0});
   if (!ended || !told) check_bare_values();
+  check_unused();
   return std::move(ast_);
 }
 
@@ -50,22 +62,6 @@ void Parser::recover() {
   nesting_ = conditionals_ = 0;
 }
 
-void Parser::header() {
-  const Token &open = here();
-  if (!skip_brackets()) {
-    sink_.report(Code::UnclosedBracket, open.where, {text(open.where)});
-    lost_ = true;
-    recover();
-    return;
-  }
-  not_yet(join(open.where, behind().where), "a header that names axes");
-}
-
-void Parser::let() {
-  not_yet(here().where, "`let`");
-  lost_ = true;
-}
-
 void Parser::piece() {
   const Token &first = here();
   SpecPiece p;
@@ -74,8 +70,8 @@ void Parser::piece() {
   const Span last = at_ && &first != &here() ? behind().where : first.where;
   if (lost_) {
     // Nothing more is said about this piece: a guard that may hold anywhere, and no value.
-    if (!p.is_else && p.guard == no_expr) p.guard = error(first.where);
-    p.value = error(join(first.where, last));
+    if (!p.is_else && p.guard == no_expr) set_guard(p, error(first.where));
+    set_value(p, error(join(first.where, last)));
   }
   p.where = join(first.where, last);
   ast_.pieces.push_back(p);
@@ -93,16 +89,17 @@ void Parser::else_piece(SpecPiece &p) {
   if (is(TokenKind::Colon)) take();
   if (at_separator()) {
     sink_.report(Code::MissingValue, word.where, {text(word.where)});
-    p.value = error(word.where);
+    set_value(p, error(word.where));
     return;
   }
   const uint32_t value_begin = here().where.begin;
-  p.value = whole();
+  const Operand value = whole();
+  set_value(p, value);
   if (!lost_ && is(TokenKind::Colon)) {
     sink_.report(Code::ElseWithGuard, word.where).fixits = {{{word.where.begin, value_begin}, "", "drop it"}};
     p.is_else = false;
-    p.guard = p.value;
-    p.value = value_after(take().where, word.where.begin);
+    set_guard(p, value);
+    set_value(p, value_after(take().where, word.where.begin));
   }
   behind_value();
 }
@@ -116,30 +113,30 @@ void Parser::guarded_piece(SpecPiece &p) {
   }
   if (is(TokenKind::Colon)) {
     sink_.report(Code::MissingGuard, here().where);
-    p.guard = error(here().where);
-    p.value = value_after(take().where, first.where.begin);
+    set_guard(p, error(here().where));
+    set_value(p, value_after(take().where, first.where.begin));
     return behind_value();
   }
-  const ExprId e = whole();
+  const Operand e = whole();
   if (lost_) return;
   const Token &t = here();
   const bool begins_value = t.kind == TokenKind::Name || t.kind == TokenKind::Literal || t.kind == TokenKind::LeftParen;
   if (t.kind == TokenKind::Colon) {
-    p.guard = e;
-    p.value = value_after(take().where, first.where.begin);
+    set_guard(p, e);
+    set_value(p, value_after(take().where, first.where.begin));
   } else if (is_condition(e) && begins_value) {
-    const uint32_t end = outer_[e].end;
+    const uint32_t end = e.at.end;
     sink_.report(Code::MissingColon, t.where, {text(e)}).fixits = {{{end, end}, ":", "insert it"}};
-    p.guard = e;
-    p.value = whole();
+    set_guard(p, e);
+    set_value(p, whole());
   } else {
-    p.value = e;
+    set_value(p, e);
   }
   behind_value();
 }
 
 /// The value behind `colon`, of a piece that begins at byte `begin`.
-ExprId Parser::value_after(Span colon, uint32_t begin) {
+Operand Parser::value_after(Span colon, uint32_t begin) {
   if (!at_separator() && !is(TokenKind::Else)) return whole();
   sink_.report(Code::MissingValue, colon, {text(Span{begin, colon.end})});
   return error(colon);
@@ -184,7 +181,7 @@ void Parser::check_bare_values() {
       if (told) continue;
       sink_.report(Code::LastWithoutElse, p.where, {text(p.where)}).fixits = {
           {{p.where.begin, p.where.begin}, "else ", "insert it"}};
-    } else if (is_condition(p.value)) {
+    } else if (is_condition({p.value_written, p.value})) {
       sink_.report(Code::GuardWithoutValue, p.where, {text(p.where)});
     } else {
       if (!told) sink_.report(Code::BareValue, p.where, {text(p.where)});

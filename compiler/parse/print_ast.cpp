@@ -33,9 +33,46 @@ struct Printer {
     }
     for (uint32_t k = 0; k < e.count; ++k) {
       text += " ";
-      print(ast.child(id, k));
+      print(ast.child(id, k), ast.written_at(id, k));
     }
     text += ")";
+  }
+  /// A let's name where it is used: so what it stands for is printed once.
+  void print(ExprId id, const Written &written) {
+    if (written.let == no_let) print(id);
+    else text += ast.lets[written.let].name;
+  }
+
+  void place(Span where) {
+    const LineColumn at = source.position(where.begin);
+    text += std::to_string(at.line) + ":" + std::to_string(at.column) + " ";
+  }
+  void header() {
+    place(ast.header.where);
+    text += "[";
+    const char *comma = "";
+    for (size_t k = 0; k <= ast.header.axes.size(); ++k) {
+      if (ast.header.dots == int(k)) text += std::string(comma) + "..", comma = ", ";
+      if (k < ast.header.axes.size()) text += comma + ast.header.axes[k], comma = ", ";
+    }
+    text += "]\n";
+  }
+  void let(const Let &l) {
+    place(l.where);
+    text += "let " + l.name + " = ";
+    print(l.value, l.value_written);
+    text += "\n";
+  }
+  void piece(const SpecPiece &p) {
+    place(p.where);
+    if (p.is_else) text += "else ";
+    if (p.guard != no_expr) {
+      print(p.guard, p.guard_written);
+      text += " ";
+    }
+    text += "=> ";
+    print(p.value, p.value_written);
+    text += "\n";
   }
 };
 
@@ -43,18 +80,13 @@ struct Printer {
 
 std::string print_ast(const Source &source, const Ast &ast) {
   Printer p{source, ast};
-  for (const SpecPiece &piece : ast.pieces) {
-    const LineColumn at = source.position(piece.where.begin);
-    p.text += std::to_string(at.line) + ":" + std::to_string(at.column) + " ";
-    if (piece.is_else) p.text += "else ";
-    if (piece.guard != no_expr) {
-      p.print(piece.guard);
-      p.text += " ";
-    }
-    p.text += "=> ";
-    p.print(piece.value);
-    p.text += "\n";
+  if (ast.header.present) p.header();
+  size_t next = 0;
+  for (const SpecPiece &piece : ast.pieces) { // as they stand in the text
+    for (; next < ast.lets.size() && ast.lets[next].where.begin < piece.where.begin; ++next) p.let(ast.lets[next]);
+    p.piece(piece);
   }
+  for (; next < ast.lets.size(); ++next) p.let(ast.lets[next]);
   return p.text;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the two halves of the parser share: pieces (pieces.cpp) and expressions (expressions.cpp). Nobody else includes
-// it.
+// What the parts of the parser share: header and lets (header.cpp), pieces (pieces.cpp), expressions (expressions.cpp).
+// Nobody else includes it.
 #pragma once
 #include "compiler/parse/parser.h"
 #include <algorithm>
@@ -12,6 +12,11 @@
 
 namespace elsewise {
 
+/// What an expression parsed to, and how it is written here.
+struct Operand : Written {
+  ExprId id = no_expr;
+};
+
 class Parser {
 public:
   Parser(const Source &source, const Tokens &tokens, Sink &sink) : source_(source), tokens_(tokens), sink_(sink) {}
@@ -20,45 +25,54 @@ public:
 private:
   // Pieces
   void header();
+  bool axis();
+  void behind_header(Span header);
+  void misplaced_header();
   void let();
+  bool assign(const Token &name);
+  void define(const Token &name, const Operand &value, uint32_t begin);
+  void check_unused();
   void piece();
   void else_piece(SpecPiece &);
   void guarded_piece(SpecPiece &);
-  ExprId value_after(Span colon, uint32_t begin);
+  Operand value_after(Span colon, uint32_t begin);
   void behind_value();
+  static void set_guard(SpecPiece &, const Operand &);
+  static void set_value(SpecPiece &, const Operand &);
   void recover();
   void check_bare_values();
   bool at_separator() const;
 
   // Expressions
-  ExprId whole();
-  ExprId expression(int least);
-  ExprId prefix(int least);
-  ExprId primary();
-  ExprId parenthesised();
-  ExprId call(const Token &name);
-  ExprId comparisons(ExprId left);
-  ExprId c_conditional(ExprId condition);
-  ExprId python_conditional(ExprId value);
-  ExprId read_behind(ExprId);
-  ExprId nested(int least);
-  ExprId nested_whole();
-  ExprId missing_operand();
+  Operand whole();
+  Operand expression(int least);
+  Operand prefix(int least);
+  Operand primary();
+  Operand value_name(const Token &);
+  Operand parenthesised();
+  Operand call(const Token &name);
+  Operand comparisons(const Operand &left);
+  Operand c_conditional(const Operand &condition);
+  Operand python_conditional(const Operand &value);
+  Operand read_behind(const Operand &);
+  Operand nested(int least);
+  Operand nested_whole();
+  Operand missing_operand();
   std::optional<Operator> comparison_here(Span &at);
   bool close(const Token &open, bool in_call);
   bool skip_brackets();
   bool call_behind() const;
-  bool is_condition(ExprId) const;
+  bool is_condition(const Operand &) const;
   void missing_operator(const Token &, bool in_call);
-  void check_bits(ExprId);
+  void check_bits(const Operand &);
 
   // Nodes
-  ExprId add(Expr, llvm::ArrayRef<ExprId> operands, Span outer);
-  ExprId leaf(ExprKind, const Token &, uint32_t payload);
-  ExprId unary(Operator, ExprId, Span at);
-  ExprId binary(Operator, ExprId, ExprId, Span at);
-  ExprId error(Span);
-  ExprId give_up(Span); // error(), and the rest of the piece is skipped
+  Operand add(Expr, llvm::ArrayRef<Operand> operands, Span outer);
+  Operand leaf(ExprKind, const Token &, uint32_t payload);
+  Operand unary(Operator, const Operand &, Span at);
+  Operand binary(Operator, const Operand &, const Operand &, Span at);
+  Operand error(Span);
+  Operand give_up(Span); // error(), and the rest of the piece is skipped
   uint32_t name(const Token &);
 
   // Tokens
@@ -70,7 +84,7 @@ private:
 
   std::string word(Operator, Span at) const;
   std::string text(Span s) const { return std::string(source_.slice(s)); }
-  std::string text(ExprId e) const; // with its parentheses; a foreign conditional as it should have been written
+  std::string text(const Operand &) const; // with its parentheses; a foreign conditional as it should have been written
   void not_yet(Span, const char *feature);
 
   const Source &source_;
@@ -84,8 +98,10 @@ private:
   llvm::StringMap<uint32_t> names_;
   std::vector<const char *> told_; // features that were reported as not supported yet
   std::map<ExprId, std::string> rewritten_;
-  // By expression: with its parentheses; levels below it; operations below it.
-  std::vector<Span> outer_;
+  llvm::StringMap<uint32_t> lets_;     // by name: index into Ast::lets
+  llvm::StringMap<Span> first_values_; // names that stood for values other than lets
+  std::vector<bool> used_;             // by let
+  // By expression: levels below it; operations below it, where a let's name is one.
   std::vector<uint32_t> levels_, operations_;
 };
 

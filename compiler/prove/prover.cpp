@@ -27,14 +27,27 @@ FormulaId Prover::row(Linear sum, uint32_t tag) {
   return add({Shape::Row, {std::move(sum), tag}});
 }
 
-FormulaId Prover::all(std::vector<FormulaId> parts) {
-  return parts.size() == 1 ? parts[0] : add({Shape::All, {}, std::move(parts)});
-}
-FormulaId Prover::any(std::vector<FormulaId> parts) {
-  return parts.size() == 1 ? parts[0] : add({Shape::Any, {}, std::move(parts)});
+FormulaId Prover::all(std::vector<FormulaId> parts) { return combined(Shape::All, std::move(parts)); }
+FormulaId Prover::any(std::vector<FormulaId> parts) { return combined(Shape::Any, std::move(parts)); }
+
+/// Equal parts are one: what stands in a let may meet itself.
+FormulaId Prover::combined(Shape shape, std::vector<FormulaId> parts) {
+  std::vector<FormulaId> distinct;
+  for (FormulaId part : parts)
+    if (std::find(distinct.begin(), distinct.end(), part) == distinct.end()) distinct.push_back(part);
+  return distinct.size() == 1 ? distinct[0] : add({shape, {}, std::move(distinct)});
 }
 
+/// Formulas are shared, and so are their negations: a chain of `^` stays as long as its text.
 FormulaId Prover::negated(FormulaId f) {
+  if (const auto known = negations_.find(f); known != negations_.end()) return known->second;
+  const FormulaId opposite = negate(f);
+  negations_[f] = opposite;
+  negations_.try_emplace(opposite, f);
+  return opposite;
+}
+
+FormulaId Prover::negate(FormulaId f) {
   const Formula copy = formulas_[f];
   switch (copy.shape) {
   case Shape::True:
@@ -49,6 +62,13 @@ FormulaId Prover::negated(FormulaId f) {
   std::vector<FormulaId> parts;
   for (FormulaId part : copy.parts) parts.push_back(negated(part));
   return copy.shape == Shape::All ? any(parts) : all(parts);
+}
+
+/// Pays for a look at one formula.
+bool Prover::visit(std::unordered_set<FormulaId> &seen, FormulaId f) {
+  if (spent() || !seen.insert(f).second) return false;
+  --budget_;
+  return true;
 }
 
 /// Rows with the same terms are one: the tightest.
@@ -73,9 +93,11 @@ bool Prover::refuted(const std::vector<Row> &rows) {
 /// `f` and everything that follows at once: parts of `all`, facts of new atoms. Alternatives wait in `open`.
 void Prover::assume(State &s, FormulaId first) {
   std::vector<FormulaId> todo = {first};
+  std::unordered_set<FormulaId> seen;
   while (!todo.empty() && !s.contradictory) {
     const FormulaId f = todo.back();
     todo.pop_back();
+    if (!visit(seen, f)) continue;
     const Formula &formula = formulas_[f];
     switch (formula.shape) {
     case Shape::True:
@@ -135,9 +157,12 @@ bool Prover::contradicts(const State &s, FormulaId f) {
   std::vector<Row> rows = s.rows;
   std::vector<bool> known = s.known;
   std::vector<FormulaId> todo = {f};
+  std::unordered_set<FormulaId> seen;
   while (!todo.empty()) {
-    const Formula &formula = formulas_[todo.back()];
+    const FormulaId next = todo.back();
     todo.pop_back();
+    if (!visit(seen, next)) continue;
+    const Formula &formula = formulas_[next];
     if (formula.shape == Shape::False) return true;
     if (formula.shape == Shape::All) todo.insert(todo.end(), formula.parts.begin(), formula.parts.end());
     if (formula.shape != Shape::Row) continue;

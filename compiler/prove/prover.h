@@ -5,6 +5,7 @@
 #include "compiler/prove/linear.h"
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace elsewise::prove {
@@ -54,6 +55,9 @@ private:
     std::vector<FormulaId> parts = {};
   };
   FormulaId add(Formula);
+  FormulaId combined(Shape, std::vector<FormulaId>);
+  FormulaId negate(FormulaId);
+  bool visit(std::unordered_set<FormulaId> &seen, FormulaId);
   void add_row(State &, const Row &);
   void settle(State &);
   bool spent() const { return budget_ == 0; }
@@ -65,8 +69,10 @@ private:
 
   std::vector<Formula> formulas_;
   std::vector<std::vector<FormulaId>> facts_; // by atom
+  std::unordered_map<FormulaId, FormulaId> negations_;
   std::unordered_map<std::string, Atom> atoms_;
-  uint64_t budget_ = 2'000'000; // pairs of rows: a spec may be hostile, and then nothing more is proved
+  uint64_t budget_ =
+      2'000'000; // pairs of rows, and formulas looked at: a spec may be hostile, and then nothing more is proved
 };
 
 } // namespace elsewise::prove

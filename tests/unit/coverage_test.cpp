@@ -49,7 +49,7 @@ TEST(Coverage, SaysWhichPositionsAreLeft) {
   EXPECT_EQ(left("a <= i <= b: x"), "no piece covers `i in [0, a)` and `i in [b+1, n)`");
   EXPECT_EQ(left("i < a+i%2: x"), "no piece covers `i >= a+i%2`");
   EXPECT_EQ(left("i == 3: x", "x:f32"), "no piece covers `i in [0, 3)` and `i in [4, n)`");
-  EXPECT_EQ(left("i != 3: x", "x:f32"), "no piece covers `i in [3, 4)`");
+  EXPECT_EQ(left("i != 3: x", "x:f32"), "no piece covers `i == 3`");
   EXPECT_EQ(left("i < rate*n: x", "x:f32 rate:float"), "no piece covers `i in [rate*n, n)`");
   EXPECT_EQ(left("2*i < n: x", "x:f32"), "no piece covers `2*i >= n`");
   EXPECT_EQ(left("i < a: x; i < b: 2", "x:f32 a:int b:int"), "no piece covers `i >= a and i >= b`");

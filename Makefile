@@ -24,10 +24,13 @@ demo: build
 test: build
 	@ELSEWISE_BUILD_DIR=$(BUILD) $(BIN)/python tests/run.py $(TESTS)
 
+# The demo needs no tests, which take as long to build as the rest.
+ONLY := $(if $(filter-out demo,$(or $(MAKECMDGOALS),help)),,--target _elsewise elsewise_package ewc)
+
 # The package is importable through one .pth line: the build puts its libraries beside links to the package's files.
 build: $(VENV)/ready
 	@test -f $(BUILD)/build.ninja || cmake --preset $(PRESET) -B $(BUILD) -DPython_EXECUTABLE=$(BIN)/python
-	@cmake --build $(BUILD)
+	@cmake --build $(BUILD) $(ONLY)
 ifeq ($(BUILD),build/dev) # a sanitizer's build cannot be imported without its run-time library
 	@echo $(CURDIR)/$(BUILD)/python > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/elsewise.pth"
 	@ln -sf $(CURDIR)/$(BUILD)/python/elsewise/ewc $(BIN)/ewc

@@ -3,6 +3,7 @@
 // starts nothing.
 #include "runtime/spec.h"
 #include <algorithm>
+#include <cmath>
 
 namespace elsewise::api {
 
@@ -98,6 +99,27 @@ std::string in_words(const Spec &spec, const HostFault &f) {
   return (source.empty() ? "" : "`" + std::string(source) + "`: ") + f.message;
 }
 
+// The arguments that a bound is made of, those that are NaN first and alone if there are any.
+std::string bound_of(const Spec &spec, const Kernel &k, NodeId bound, std::span<const HostValue> values) {
+  std::vector<NodeId> open = {bound};
+  std::vector<bool> seen(k.insts.size());
+  std::string all, nans;
+  while (!open.empty()) {
+    const NodeId n = open.back();
+    open.pop_back();
+    if (seen[n]) continue;
+    seen[n] = true;
+    const std::vector<NodeId> below = operands(k, n);
+    open.insert(open.end(), below.rbegin(), below.rend());
+    if (k[n].op != Op::Param || k[n].type != DType::F64) continue;
+    const std::string name = "`" + spec.names.arguments[k[n].a] + "`";
+    all += (all.empty() ? "" : ", ") + name;
+    if (std::isnan(values[n].real)) nans += (nans.empty() ? "" : ", ") + name;
+  }
+  if (!nans.empty()) return ": " + nans + (nans.find(',') == std::string::npos ? " is NaN" : " are NaN");
+  return all.empty() ? "" : "; it is made of " + all;
+}
+
 Fault kind_of(HostFault::What what) {
   switch (what) {
   case HostFault::Overflow:
@@ -128,8 +150,11 @@ Result<bool> settle(const Plan &plan, const Launch &launch, const Call &call, st
 
   if (variant.checks.needed()) {
     const CallCheck check = variant.checks.run(values, poisoned, plan.count);
-    if (check.fault.what != HostFault::None)
-      return fault<bool>(kind_of(check.fault.what), in_words(*plan.spec, check.fault), *plan.spec);
+    if (check.fault.what != HostFault::None) {
+      std::string text = in_words(*plan.spec, check.fault);
+      if (check.fault.what == HostFault::NotANumber) text += bound_of(*plan.spec, k, check.fault.node, values);
+      return fault<bool>(kind_of(check.fault.what), std::move(text), *plan.spec);
+    }
     if (check.wide && !k.form.wide) return {}; // false: the wide variant is needed
   }
   for (size_t s = 0; s < slots.size(); ++s) {

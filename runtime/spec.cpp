@@ -2,6 +2,7 @@
 // Specs: parsed and checked once, interned by text, and the lock of everything they cache. Nothing here looks at a
 // call.
 #include "runtime/spec.h"
+#include "compiler/check/suspicious.h"
 #include "compiler/lex/lex.h"
 #include "compiler/parse/parser.h"
 #include "runtime/cpu/engine.h"
@@ -73,6 +74,7 @@ Result<SpecRef> build(std::string_view text, std::string_view file) {
   Signature unknown;
   unknown.args.resize(spec->names.arguments.size());
   (void)specialise(spec->source, spec->ast, spec->names, unknown, sink);
+  warn_suspicious(spec->source, spec->ast, spec->names, sink);
   spec->shown = one_line(text);
   if (sink.failed()) return spec_fault<SpecRef>(sink, spec->source);
   spec->warnings = convert(sink.take(), spec->source, false);

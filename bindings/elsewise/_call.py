@@ -6,16 +6,29 @@ time's."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _dtypes, _elsewise, _interface, _numpy, _torch
-from ._pointer import Pointer, lengths
+from . import _dtypes, _elsewise, _interface, _numpy, _options, _torch
+from ._pointer import Pointer
 
 OPTIONS = ("out", "shape", "dtype", "device", "stream")
+NAMED = {  # what rules of other languages call it, and what it is here
+    "n": "`n` is the number of elements",
+    "i": "`i` is the position",
+    "inf": "infinity is `inf`",
+    "nan": "not a number is `nan`",
+    "pi": "pi is `pi`",
+    "true": "truth is `true`",
+    "false": "falsehood is `false`",
+    "infinity": "infinity is `inf`",
+    "none": "there is no None in a rule",
+    **dict.fromkeys(("numel", "size", "length", "count", "num"), "`n` is the number of elements"),
+    **dict.fromkeys(("idx", "index", "pos", "position", "j", "k"), "`i` is the position"),
+}
 LATER = ("domain", "offset")  # keywords of the language whose time has not come
 
 
@@ -34,6 +47,24 @@ class Operand(NamedTuple):
 
 def call(kernel: _elsewise.Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """k(*args, **kwargs)."""
+    with naming(kernel):
+        return _call_by_name(kernel, args, kwargs)
+
+
+@contextlib.contextmanager
+def naming(kernel: _elsewise.Kernel) -> Iterator[None]:
+    """Adds the rule to what a call is told, as the run time does."""
+    try:
+        yield
+    except (TypeError, ValueError, OverflowError) as error:
+        text = error.args[0] if type(error) in (TypeError, ValueError, OverflowError) and error.args else None
+        if isinstance(text, str) and "; in `" not in text:
+            rule = " ".join(kernel.spec.split())
+            error.args = (f"{text}; in `{rule if len(rule) <= 60 else rule[:60] + ' …'}`",)
+        raise
+
+
+def _call_by_name(kernel: _elsewise.Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     for name in LATER:
         if name in kwargs:
             raise TypeError(f"`{name}=` is not supported yet")
@@ -48,19 +79,19 @@ def call(kernel: _elsewise.Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]
         return _call(kernel, values, options, torch)
 
 
-def assign(kernel: _elsewise.Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def assign(
+    kernel: _elsewise.Kernel, args: tuple[Any, ...], kwargs: dict[str, Any], options: Sequence[str] = OPTIONS
+) -> dict[str, Any]:
     """Values by argument name, in the order of `kernel.arguments`. TypeError for missing, unknown and misspelt
     names."""
     names = kernel.arguments
-    for name in kwargs:
-        if name not in names:
-            raise TypeError(f"{kernel!r} has no argument `{name}`{_nearest(name, names)}; {_listing(names)}")
+    refuse_unknown(kernel, kwargs, options)
     values = dict(kwargs)
     if args:
         free = [name for name in names if name not in kwargs]
         if len(args) > 1 or not names:
             raise TypeError(
-                f"{kernel!r} takes {'one' if names else 'no'} positional argument, not {len(args)}; {_listing(names)}"
+                f"the rule takes {'one' if names else 'no'} positional argument, not {len(args)}; {_listing(names)}"
             )
         if "x" in names:
             if "x" in kwargs:
@@ -73,8 +104,20 @@ def assign(kernel: _elsewise.Kernel, args: tuple[Any, ...], kwargs: dict[str, An
             raise TypeError(f"the positional argument could be {which}; {_listing(names)}")
     missing = [name for name in names if values.get(name) is None]
     if missing:
-        raise TypeError(f"{_list(missing)} {'is' if len(missing) == 1 else 'are'} missing; {_listing(names)}")
+        hints = [f" ({NAMED[name.lower()]})" for name in missing if name.lower() in NAMED][:1]
+        raise TypeError(
+            f"{_list(missing)} {'is' if len(missing) == 1 else 'are'} missing{''.join(hints)}; {_listing(names)}"
+        )
     return {name: values[name] for name in names}
+
+
+def refuse_unknown(kernel: _elsewise.Kernel, given: Iterable[str], options: Sequence[str]) -> None:
+    """TypeError for a keyword that is neither an argument of the rule nor one of the options."""
+    names = kernel.arguments
+    for name in given:
+        if name not in names:
+            near = _options.nearest(name, [*names, *options])
+            raise TypeError(f"the rule has no argument `{name}`{near}; {_listing(names)}")
 
 
 def _list(names: Sequence[str]) -> str:
@@ -85,20 +128,13 @@ def _listing(names: Sequence[str]) -> str:
     return f"the arguments are {_list(names)}" if names else "the rule has no arguments"
 
 
-def _nearest(name: str, names: Sequence[str]) -> str:
-    known = [*names, *OPTIONS]
-    by_case = [k for k in known if k.lower() == name.lower()]
-    near = by_case or difflib.get_close_matches(name, known, 1, 0.6)
-    return f" (did you mean `{near[0]}`?)" if near else ""
-
-
 def _only_numbers(values: dict[str, Any]) -> bool:
     return all(isinstance(value, (bool, int, float, np.generic)) for value in values.values())
 
 
 def _call(kernel: _elsewise.Kernel, values: dict[str, Any], options: dict[str, Any], torch: Any) -> Any:
     out = options["out"]
-    stream = _stream(options["stream"])
+    stream = _options.stream(options["stream"])
     # Other libraries' arrays are ordered on the stream of use, so torch's and CuPy's operands come first and say which
     # that is.
     operands: dict[str, Operand] = {}
@@ -108,8 +144,8 @@ def _call(kernel: _elsewise.Kernel, values: dict[str, Any], options: dict[str, A
             operands[name] = operand
     target = None if out is None else read("out", out, torch, writable=True)
     if target is not None and not target.library:
-        raise TypeError(f"`out` is an array or tensor, not {_kind(out)}")
-    ordinal = _ordinal(options["device"], torch)
+        raise TypeError(f"`out` is an array or tensor, not {_options.kind_of(out)}")
+    ordinal = _options.device(options["device"], torch)
     given = {**operands, **({} if target is None else {"out": target})}
     on = next(
         (o.value.device for o in given.values() if isinstance(o.value, _elsewise.View) and o.value.device >= 0), -1
@@ -132,21 +168,20 @@ def _call(kernel: _elsewise.Kernel, values: dict[str, Any], options: dict[str, A
     if stream is not None and on < 0:
         raise ValueError("`stream=` is for CUDA, and this call runs on the CPU")
 
-    shape = None if options["shape"] is None else lengths("shape", options["shape"])
+    shape = None if options["shape"] is None else _options.lengths("shape", options["shape"])
     dtype = None if options["dtype"] is None else _dtypes.spelling(options["dtype"])
-    device = ordinal if ordinal is not None else None
     library = _result_library(operands, options, on)
     args = [o.value for o in operands.values()]
-    plan = _elsewise.plan(kernel, args, None if target is None else target.view, shape, dtype, device)
+    plan = _elsewise.plan(kernel, args, None if target is None else target.view, shape, dtype, ordinal)
     if target is None:
         result = _allocate(plan, library, torch)
         target = read("out", result, torch, writable=True)
         if target is None:
             target = Operand(_interface.view("out", result, True, use), library, result)
         if target.view.data % 16:
-            plan = _elsewise.plan(kernel, args, target.view, shape, dtype, device)
+            plan = _elsewise.plan(kernel, args, target.view, shape, dtype, ordinal)
     has_torch = torch is not None and any(o.library == "torch" for o in (*operands.values(), target))
-    _elsewise.run(plan, args, target.view, shape, dtype, device, use if on >= 0 else 0, has_torch)
+    _elsewise.run(plan, args, target.view, shape, dtype, ordinal, use if on >= 0 else 0, has_torch)
     if has_torch:
         if stream is not None:
             _record(torch, stream, on, (*operands.values(), target))
@@ -179,47 +214,11 @@ def read(name: str, value: Any, torch: Any, writable: bool = False) -> Operand |
     if not isinstance(value, np.generic) and value.__class__ is type(value) and _interface.known(value):
         return None
     cure = f": pass numpy.asarray({name}) or torch.as_tensor({name})" if isinstance(value, (list, tuple)) else ""
-    raise TypeError(f"`{name}` is neither a tensor, an array nor a number, but {_kind(value)}{cure}")
-
-
-def _kind(value: Any) -> str:
-    kind = type(value)
-    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+    raise TypeError(f"`{name}` is neither a tensor, an array nor a number, but {_options.kind_of(value)}{cure}")
 
 
 def _library(value: Any) -> str:
     return type(value).__module__.split(".")[0]
-
-
-def _stream(stream: Any) -> int | None:
-    if stream is None:
-        return None
-    if hasattr(stream, "__cuda_stream__"):
-        return int(stream.__cuda_stream__()[1])
-    for attribute in ("cuda_stream", "ptr", "handle"):  # torch, CuPy, PyCUDA
-        if hasattr(stream, attribute):
-            return int(getattr(stream, attribute) or 0)
-    try:
-        return int(stream.__index__())
-    except AttributeError:
-        raise TypeError(f"`stream` is neither a CUDA stream nor its address, but {_kind(stream)}") from None
-
-
-def _ordinal(device: Any, torch: Any) -> int | None:
-    """The CUDA device that `device=` asks for, -1 for the CPU, None for nothing."""
-    if device is None:
-        return None
-    if isinstance(device, int) and not isinstance(device, bool):
-        return int(device)
-    kind, _, index = str(device).partition(":")
-    if kind == "cpu" and index in ("", "0"):
-        return -1
-    if kind == "cuda" and (index == "" or index.isdigit()):
-        if index:
-            return int(index)
-        return int(torch.cuda.current_device()) if torch is not None and torch.cuda.is_available() else 0
-    raise ValueError(f"`device` is 'cpu', 'cuda' or 'cuda:<number>', not {device!r}")
 
 
 def _current_stream(ordinal: int, values: dict[str, Any], out: Any, torch: Any) -> int:

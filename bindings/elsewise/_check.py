@@ -52,7 +52,7 @@ class Check:
         return f"Check(FAILED {at}; max_abs={self.max_abs:g}, max_ulp={self.max_ulp})"
 
 
-def check(self: Kernel, *args: Any, **kwargs: Any) -> Check:
+def check(self: Kernel, /, *args: Any, **kwargs: Any) -> Check:
     """Runs the rule, and the same rule in plain torch, and compares: see :class:`Check`. Takes what a call takes,
     `out=` aside.
 

@@ -18,6 +18,7 @@ class Kernel:
     def arguments(self) -> tuple[str, ...]: ...
     def __call__(
         self,
+        /,
         *args: Any,
         out: Any = None,
         shape: int | Sequence[int] | None = None,
@@ -27,12 +28,12 @@ class Kernel:
         **kwargs: Any,
     ) -> Any: ...
     def emit(
-        self, stage: str, *, arch: str | None = None, in_place: bool = False, dtype: Any = None, **kinds: Any
+        self, stage: str, /, *, arch: str | None = None, in_place: bool = False, dtype: Any = None, **kinds: Any
     ) -> str | bytes: ...
     def launch(
-        self, *, out: Any, stream: Any = None, device: Any = None, dtype: Any = None, shape: Any = None, **args: Any
+        self, /, *, out: Any, stream: Any = None, device: Any = None, dtype: Any = None, shape: Any = None, **args: Any
     ) -> None: ...
-    def check(self, *args: Any, **kwargs: Any) -> Check: ...
+    def check(self, /, *args: Any, **kwargs: Any) -> Check: ...
 
 class View:
     def __init__(

@@ -8,7 +8,9 @@ import ctypes
 import functools
 from typing import Any
 
-from . import _elsewise
+import numpy as np
+
+from . import _elsewise, _options
 from ._dtypes import TORCH_NAMES, find
 from ._pointer import contiguous
 
@@ -18,15 +20,27 @@ _DISABLE_TIMING = 2  # CU_EVENT_DISABLE_TIMING
 
 
 def known(value: Any) -> bool:
-    return hasattr(value, "__cuda_array_interface__") or hasattr(value, "__dlpack__")
+    return _has(value, "__cuda_array_interface__") or _has(value, "__dlpack__")
+
+
+def _has(value: Any, name: str) -> bool:
+    """Like hasattr(), but an attribute that fails is there; why it fails is said where it is used."""
+    try:
+        return hasattr(value, name)
+    except Exception:
+        return True
 
 
 def view(name: str, value: Any, writable: bool, stream: int) -> _elsewise.View:
     """The memory of an array; `stream` is where it will be used."""
     if writable and type(value).__module__.split(".")[0] in ("jax", "jaxlib"):
         raise ValueError(f"`{name}` is a JAX array, which cannot be written")
-    if hasattr(value, "__cuda_array_interface__"):
-        found = _of_interface(name, value.__cuda_array_interface__, stream)
+    if _has(value, "__cuda_array_interface__"):
+        try:
+            interface = value.__cuda_array_interface__
+        except Exception as error:
+            raise TypeError(f"`{name}`: its `__cuda_array_interface__` fails: {_said(error)}") from error
+        found = _of_interface(name, interface, stream)
     else:
         found = _of_dlpack(name, value, stream)
     if writable and found.readonly:
@@ -35,43 +49,65 @@ def view(name: str, value: Any, writable: bool, stream: int) -> _elsewise.View:
 
 
 def _of_dlpack(name: str, value: Any, stream: int) -> _elsewise.View:
-    kind = int(value.__dlpack_device__()[0])
+    try:
+        kind = int(value.__dlpack_device__()[0])
+    except Exception as error:
+        raise TypeError(f"`{name}` has `__dlpack__`, but its `__dlpack_device__` fails: {_said(error)}") from error
     if kind not in (_DLPACK_CPU, _DLPACK_CUDA, _DLPACK_PINNED, _DLPACK_MANAGED):
         raise TypeError(f"`{name}` is on a device (DLPack type {kind}) that is neither a CPU nor CUDA")
     options: dict[str, Any] = {"stream": stream or 1} if kind in (_DLPACK_CUDA, _DLPACK_MANAGED) else {}
     try:
-        capsule = value.__dlpack__(max_version=(1, 0), **options)
-    except TypeError:  # a producer of before DLPack 1.0
-        capsule = value.__dlpack__(**options)
+        try:
+            capsule = value.__dlpack__(max_version=(1, 0), **options)
+        except TypeError:  # a producer of before DLPack 1.0
+            capsule = value.__dlpack__(**options)
+    except Exception as error:
+        kind_of_error = ValueError if isinstance(error, (BufferError, ValueError)) else TypeError
+        raise kind_of_error(f"`{name}`: its `__dlpack__` fails: {_said(error)}") from error
     try:
         return _elsewise.View.from_dlpack(capsule)
     except TypeError as error:
         raise TypeError(f"`{name}`: {error}") from None
 
 
-def _of_interface(name: str, interface: dict[str, Any], stream: int) -> _elsewise.View:
-    import numpy as np
+def _said(error: Exception) -> str:
+    """What an exception of somebody else's says, on one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:200]
 
-    dtype = find(np.dtype(interface["typestr"]))
+
+def _of_interface(name: str, interface: dict[str, Any], stream: int) -> _elsewise.View:
+    try:
+        element = np.dtype(interface["typestr"])
+        mask = interface.get("mask")
+        address, readonly = interface["data"]
+        address = _options.within("data", _options.whole("data", address or 0))
+        shape = _options.lengths("shape", interface["shape"])
+        pitches = interface.get("strides")
+        if pitches is not None:
+            pitches = _options.steps("strides", pitches, len(shape))
+        producer = interface.get("stream")
+        if producer is not None:
+            producer = _options.whole("stream", producer)
+    except Exception as error:
+        raise TypeError(f"`{name}` has a broken `__cuda_array_interface__`: {_said(error)}") from error
+    dtype = find(element)
     if dtype is None:
-        raise TypeError(f"`{name}` has dtype {interface['typestr']}; the dtypes are {' '.join(TORCH_NAMES)}")
-    if interface.get("mask") is not None:
+        raise TypeError(f"`{name}` has dtype {element}; the dtypes are {' '.join(TORCH_NAMES)}")
+    if not element.isnative:
+        raise ValueError(f"`{name}` has the other byte order ({element.str})")
+    if mask is not None:
         raise TypeError(f"`{name}` is a masked array, and its mask would be ignored")
-    size = np.dtype(interface["typestr"]).itemsize
-    address, readonly = interface["data"]
-    shape = tuple(interface["shape"])
-    strides = interface.get("strides")
-    if strides is None:
+    size = element.itemsize
+    if pitches is None:
         strides = contiguous(shape)
-    elif any(stride % size for stride in strides):
+    elif any(pitch % size for pitch in pitches):
         raise ValueError(f"`{name}` is not aligned to its elements of {size} bytes")
     else:
-        strides = tuple(stride // size for stride in strides)
+        strides = tuple(pitch // size for pitch in pitches)
     ordinal = ordinal_of(address) if address else 0
-    producer = interface.get("stream")
     if producer is not None and producer != (stream or 1):
         wait(ordinal, producer, stream)
-    return _elsewise.View(address or 0, dtype, shape, strides, ordinal, bool(readonly))
+    return _elsewise.View(address, dtype, shape, strides, ordinal, bool(readonly))
 
 
 @functools.lru_cache(None)

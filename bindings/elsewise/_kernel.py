@@ -5,16 +5,17 @@ spec."""
 from __future__ import annotations
 
 import inspect
+import re
 import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from . import _call, _dtypes, _elsewise, _errors, _interface, _numpy, _torch
+from . import _call, _dtypes, _elsewise, _errors, _interface, _numpy, _options, _torch
 from ._check import Check, check
 from ._elsewise import Kernel
-from ._pointer import Pointer, lengths, ptr
+from ._pointer import Pointer, ptr
 
 _elsewise.register_package(_call.call, _errors.fault, _numpy.allocate)
 _elsewise.register_numpy(
@@ -38,17 +39,27 @@ def kernel(spec: str) -> Kernel:
     is never reached.
     """
     if not isinstance(spec, str):
-        raise TypeError(f"a spec is a str, not {type(spec).__name__}")
+        raise TypeError(f"a spec is a str, not {_options.kind_of(spec)}")
+    try:
+        spec.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"the spec's character {error.start + 1} is half a surrogate pair (U+{ord(spec[error.start]):04X})"
+        ) from None
     made, found = _elsewise.compile(spec, "<spec>")
     for fields in found:
         warnings.warn(_errors.Diagnostic.of(fields).rendered.rstrip("\n"), _errors.SpecWarning, stacklevel=2)
     return made
 
 
-def emit(
-    self: Kernel, stage: str, *, arch: str | None = None, in_place: bool = False, dtype: Any = None, **kinds: Any
-) -> str | bytes:
-    """The text of a stage of compilation, for contiguous arguments.
+STAGES = ("tokens", "ast", "ir", "cuda", "ptx", "cubin", "llvm", "asm", "torch")
+EMIT_OPTIONS = ("arch", "in_place", "dtype")
+_KIND = re.compile(r"([A-Za-z0-9_.]+)(\[[0-9]{1,3}\])?")
+
+
+def emit(self: Kernel, /, *stages: str, **options: Any) -> str | bytes:
+    """`emit(stage, *, arch=None, in_place=False, dtype=None, **kinds)`: the text of a stage of compilation, for
+    contiguous arguments.
 
     stage: 'tokens' 'ast' 'ir' 'cuda' 'ptx' 'cubin' 'llvm' 'asm' 'torch'. arch: 'sm_90' …; by default the present
     device's.
@@ -61,9 +72,28 @@ def emit(
     where the kinds
     don't fit the rule, RuntimeError if 'ptx' or 'cubin' find no NVRTC.
     """
-    for name in kinds:
-        if name not in self.arguments:
-            _call.assign(self, (), {name: kinds[name]})  # raises, with the names that there are
+    with _call.naming(self):
+        return _emit(self, stages, options)
+
+
+def _emit(self: Kernel, stages: tuple[Any, ...], options: dict[str, Any]) -> str | bytes:
+    kinds = dict(options)
+    if not stages and "stage" in kinds and "stage" not in self.arguments:
+        stages = (kinds.pop("stage"),)
+    if len(stages) != 1:
+        raise TypeError(f"emit() takes one stage, not {len(stages)}; there are {' '.join(STAGES)}")
+    stage = stages[0]
+    if not isinstance(stage, str):
+        raise TypeError(f"a stage is a str, not {_options.kind_of(stage)}; there are {' '.join(STAGES)}")
+    if stage not in STAGES:
+        raise ValueError(f"no such stage: {stage!r}{_options.nearest(stage, STAGES)}; there are {' '.join(STAGES)}")
+    # A rule may have an argument `in_place`, whose kind is never a bool, as the option always is.
+    as_argument = "in_place" in self.arguments and not isinstance(kinds.get("in_place"), bool)
+    in_place = False if as_argument else _options.flag("in_place", kinds.pop("in_place", False))
+    arch, dtype = kinds.pop("arch", None), kinds.pop("dtype", None)
+    if arch is not None and not isinstance(arch, str):
+        raise TypeError(f"`arch` is a str such as 'sm_90', not {_options.kind_of(arch)}")
+    _call.refuse_unknown(self, kinds, EMIT_OPTIONS)
     spelled = {name: _kind(name, kind) for name, kind in kinds.items()}
     return _elsewise.emit(
         self, stage, spelled, arch or "", in_place, None if dtype is None else _dtypes.spelling(dtype)
@@ -71,21 +101,40 @@ def emit(
 
 
 def _kind(name: str, kind: Any) -> str:
-    if kind in (int, float, bool):
+    if any(kind is python for python in (int, float, bool)):
         return str(kind.__name__)
     if isinstance(kind, str):
         if kind in ("int", "float", "bool"):
             return kind
-        base, bracket, rank = kind.partition("[")
-        if _dtypes.find(base) is not None and (not bracket or (rank.endswith("]") and rank[:-1].isdigit())):
-            return _dtypes.spelling(base) + bracket + rank
-        raise ValueError(f"`{name}`: no such kind: {kind!r}; there are int float {' '.join(_dtypes.TORCH_NAMES)}")
-    found = _dtypes.spelling(kind)
+        parts = _KIND.fullmatch(kind)
+        found = _dtypes.find(parts[1]) if parts else None
+        if parts and found is not None:
+            return found + (parts[2] or "")
+        near = _options.nearest(kind.partition("[")[0], [*_dtypes.TORCH_NAMES, *_dtypes.TORCH_NAMES.values()])
+        raise ValueError(f"`{name}`: no such kind: {kind!r}{near}; there are int float {' '.join(_dtypes.TORCH_NAMES)}")
+    found = _dtypes.find(kind)
+    if found is None:
+        of = _dtypes.find(getattr(kind, "dtype", None))
+        cure = f"; for this one say {name}={f'{of}[{kind.ndim}]'!r}" if of and hasattr(kind, "ndim") else ""
+        raise TypeError(
+            f"`{name}` is the kind of an argument, such as 'f32' or 'int', not {_options.kind_of(kind)}{cure}"
+        )
     return "bool[1]" if found == "bool" else found
 
 
+LAUNCH_OPTIONS = ("out", "stream", "device", "dtype", "shape")
+
+
 def launch(
-    self: Kernel, *, out: Any, stream: Any = None, device: Any = None, dtype: Any = None, shape: Any = None, **args: Any
+    self: Kernel,
+    /,
+    *,
+    out: Any,
+    stream: Any = None,
+    device: Any = None,
+    dtype: Any = None,
+    shape: Any = None,
+    **args: Any,
 ) -> None:
     """Runs on raw addresses, as other CUDA libraries have them; nothing is allocated and nobody's bookkeeping is told.
 
@@ -99,26 +148,31 @@ def launch(
     Asynchronous on CUDA: the memory must stay valid until the stream is done with it. Raises as calls do, with nothing
     written.
     """
+    with _call.naming(self):
+        _launch(self, out, stream, device, dtype, shape, args)
+
+
+def _launch(self: Kernel, out: Any, stream: Any, device: Any, dtype: Any, shape: Any, args: dict[str, Any]) -> None:
     if (dtype is None) != (shape is None):
         raise TypeError("bare addresses need both `dtype=` and `shape=`")
 
     def pointer(name: str, value: Any) -> Any:
-        bare = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        bare = isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
         if bare and name in ("out", "x"):
             if dtype is None:
                 raise TypeError(f"`{name}` is a bare address, which needs `dtype=` and `shape=`; or use ew.ptr")
-            return ptr(value, dtype, lengths("shape", shape))
+            return ptr(value, dtype, _options.lengths("shape", shape))
         return value
 
-    values = {name: pointer(name, value) for name, value in _call.assign(self, (), args).items()}
+    values = {name: pointer(name, value) for name, value in _call.assign(self, (), args, LAUNCH_OPTIONS).items()}
     target = pointer("out", out)
     torch = _torch.loaded()
-    places = [getattr(v, "device", None) for v in (target, *values.values()) if not isinstance(v, Pointer)]
-    if device is None:
-        device = next((place for place in places if place is not None and not isinstance(place, Pointer)), 0)
-    ordinal = _call._ordinal(device, torch)
-    assert ordinal is not None
-    where = _call._stream(stream) or 0
+    ordinal = _options.device(device, torch)
+    if ordinal is None:
+        given = [v for v in (target, *values.values()) if not isinstance(v, Pointer)]
+        places = [v.device if isinstance(v, _elsewise.View) else _place(v, torch) for v in given]
+        ordinal = next((place for place in places if place is not None), 0)
+    where = _options.stream(stream) or 0
 
     def view(name: str, value: Any) -> Any:
         if isinstance(value, Pointer):
@@ -132,6 +186,14 @@ def launch(
         raise TypeError("`out` is an address, array or tensor, not a number")
     plan = _elsewise.plan(self, args_, to, None, None, ordinal)
     _elsewise.run(plan, args_, to, None, None, ordinal, where, raw_pointers=True)
+
+
+def _place(value: Any, torch: Any) -> int | None:
+    """Where an array or tensor is, as far as it says so itself."""
+    try:
+        return _options.device(getattr(value, "device", None), torch)
+    except (TypeError, ValueError):
+        return None
 
 
 def _signature(self: Kernel) -> inspect.Signature:

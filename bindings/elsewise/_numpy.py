@@ -61,7 +61,7 @@ def scalar(value: Any) -> bool | int | float | None:
     """A NumPy scalar as a Python one; None if it is none, or of another kind."""
     if isinstance(value, np.bool_):
         return bool(value)
-    if isinstance(value, np.integer):
+    if isinstance(value, np.integer) and not isinstance(value, np.timedelta64):  # which is derived from it
         return int(value)
     if isinstance(value, np.floating) and value.dtype.itemsize <= SIZES["f64"]:
         return float(value)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, SupportsInt
 
+from . import _options
 from ._dtypes import spelling
 
 
@@ -18,17 +19,6 @@ class Pointer:
     dtype: str
     shape: tuple[int, ...]
     strides: tuple[int, ...]
-
-
-def lengths(name: str, shape: Any) -> tuple[int, ...]:
-    """A shape as a tuple of lengths; an int is a shape of one axis."""
-    try:
-        result = (shape.__index__(),) if hasattr(shape, "__index__") else tuple(length.__index__() for length in shape)
-    except (TypeError, AttributeError):
-        raise TypeError(f"`{name}` is an int or a sequence of ints, not {shape!r}") from None
-    if any(length < 0 for length in result):
-        raise ValueError(f"`{name}` holds a negative length: {result}")
-    return result
 
 
 def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
@@ -47,10 +37,6 @@ def ptr(address: SupportsInt, dtype: Any, shape: int | Sequence[int], strides: S
     dtype: "f32", "float32", `np.float32`, `torch.float32`, …
     shape: an int or a tuple. strides: in elements; None means contiguous. The address is that of element 0.
     """
-    shape = lengths("shape", shape)
-    if strides is None:
-        strides = contiguous(shape)
-    strides = tuple(int(stride) for stride in strides)
-    if len(strides) != len(shape):
-        raise ValueError(f"`strides` {strides} needs one entry for each of the {len(shape)} axes of `shape`")
-    return Pointer(int(address), spelling(dtype), shape, strides)
+    shape = _options.lengths("shape", shape)
+    strides = contiguous(shape) if strides is None else _options.steps("strides", strides, len(shape))
+    return Pointer(_options.address(address), spelling(dtype), shape, strides)

@@ -21,8 +21,8 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string> &
   const llvm::StringRef seen(word.data(), word.size());
   for (const std::string &k : known)
     if (seen.equals_insensitive(k)) return k;
-  // A third of the letters may differ. One letter is near to every other one, so it is near to none.
-  const unsigned most = word.size() < 2 ? 0 : std::max<unsigned>(1, unsigned(word.size() + 1) / 3);
+  // A third of the letters may differ. One or two letters are near to too many others, so they are near to none.
+  const unsigned most = word.size() < 3 ? 0 : unsigned(word.size() + 1) / 3;
   unsigned best = most + 1;
   std::string nearest;
   const std::string lower = seen.take_front(64).lower();

@@ -117,14 +117,14 @@ private:
 
   std::string domain() {
     const std::vector<std::string> &from = tensors_.empty() ? zero_dim_ : tensors_;
-    if (from.empty()) return "    shape = tuple(shape)\n";
+    if (from.empty()) return "    shape = (*shape,)\n";
     std::string common = from[0] + ".shape";
     if (from.size() > 1) {
       common = code_.global("torch") + ".broadcast_shapes(";
       for (size_t k = 0; k < from.size(); ++k) common += (k ? ", " : "") + from[k] + ".shape";
       common += ")";
     }
-    return "    shape = " + common + " if shape is None else tuple(shape)\n";
+    return "    shape = " + common + " if shape is None else (*shape,)\n";
   }
 
   std::string place(const SpecPiece &piece) const {

@@ -44,7 +44,8 @@ constexpr Habit habits[] = {
 };
 
 // Module names that people put before a function elsewhere.
-constexpr std::string_view modules[] = {"torch", "np", "numpy", "math", "jnp", "jax", "cp", "cupy", "F"};
+constexpr std::string_view modules[] = {"torch", "np", "numpy", "math", "jnp", "jax", "cp",   "cupy",   "F",
+                                        "nn",    "tf", "tl",    "xp",   "mx",  "jl",  "Math", "special"};
 
 bool begins_word(char c) { return llvm::isAlpha(c) || c == '_'; }
 bool in_word(char c) { return llvm::isAlnum(c) || c == '_'; }
@@ -118,7 +119,8 @@ private:
     else if (c == '#') at_ = uint32_t(std::min(text_.find('\n', at_), text_.size()));
     else if (llvm::isDigit(c) || (c == '.' && llvm::isDigit(next))) number();
     else if (begins_word(c)) word();
-    else if (c == '.' && begins_word(next) && follows_name()) dot();
+    else if (c == '.' && begins_word(next) && follows_value()) dot();
+    else if (c == '/' && next == '*') comment();
     else if (uint8_t(c) >= 0x80) foreign();
     else symbol();
   }
@@ -137,6 +139,7 @@ private:
     case TokenKind::Comma:
     case TokenKind::Question:
     case TokenKind::Assign:
+    case TokenKind::Arrow:
     case TokenKind::Operator:
     case TokenKind::Else:
       return true;
@@ -184,6 +187,13 @@ private:
       if (c.code >= 0x80 && !stranger) stranger = Span{end, end + c.bytes};
       end += c.bytes;
     }
+    if (const std::string ascii = stranger ? narrow(source_.slice({at_, end})) : ""; !ascii.empty()) {
+      const Span where{at_, end};
+      const char32_t code = utf8::next(text_, stranger->begin).code;
+      sink_.report(Code::ForeignSymbol, where, {std::string(source_.slice(where)), code_point(code), ascii}).fixits = {
+          {where, ascii, "write ASCII"}};
+      return push({TokenKind::Error}, end);
+    }
     if (stranger) {
       const char32_t code = utf8::next(text_, stranger->begin).code;
       sink_.report(Code::ForeignLetter, *stranger, {std::string(source_.slice(*stranger)), code_point(code)});
@@ -192,29 +202,64 @@ private:
     push(token_of(source_.slice({at_, end})).value_or(Token{TokenKind::Name}), end);
   }
 
-  bool follows_name() const {
-    return !tokens_.empty() && tokens_.back().kind == TokenKind::Name && tokens_.back().where.end == at_;
+  /// Whether what stands right before may be a value.
+  bool follows_value() const {
+    if (tokens_.empty() || tokens_.back().where.end != at_) return false;
+    const TokenKind kind = tokens_.back().kind;
+    return kind == TokenKind::Name || kind == TokenKind::RightParen || kind == TokenKind::RightBracket;
   }
-  /// `torch.sqrt`, `x.shape`: names have no dots. Before a known module's name the part behind the dot is what is
-  /// meant.
+  /// `torch.sqrt`: before a known module's name the part behind the dot is what is meant. Other dots are the parser's.
   void dot() {
     const Token prefix = tokens_.back();
+    const bool module = prefix.kind == TokenKind::Name && std::find(std::begin(modules), std::end(modules),
+                                                                    source_.slice(prefix.where)) != std::end(modules);
+    if (!module) return push({TokenKind::Dot}, at_ + 1);
     uint32_t end = at_ + 1;
     while (end < text_.size() && (in_word(text_[end]) || text_[end] == '.')) ++end;
     const Span whole{prefix.where.begin, end};
     Diagnostic &d = sink_.report(Code::DottedName, whole, {std::string(source_.slice(whole))});
     tokens_.pop_back();
-    if (std::find(std::begin(modules), std::end(modules), source_.slice(prefix.where)) == std::end(modules)) {
-      begin_ = whole.begin;
-      return push({TokenKind::Error}, end);
-    }
     at_ = uint32_t(source_.slice(whole).rfind('.')) + whole.begin + 1;
     d.fixits = {{{whole.begin, at_}, "", "drop the prefix"}};
   }
 
+  /// `/* … */` is a comment elsewhere, and can be nothing else here.
+  void comment() {
+    const size_t close = text_.find("*/", at_ + 2);
+    const uint32_t end = close == text_.npos ? uint32_t(text_.size()) : uint32_t(close) + 2;
+    sink_.report(Code::ForeignComment, {at_, at_ + 2}, {"/*"}).fixits = {{{at_, end}, "", "drop it"}};
+    at_ = end;
+  }
+
+  /// All blanks beyond ASCII, at the first: one message, and a fix-it that mends them all.
+  void blank(uint32_t end) {
+    const auto foreign = [&](size_t at) {
+      const utf8::Character c = utf8::next(text_, at);
+      return blank_name(c.code).empty() ? 0u : unsigned(c.bytes);
+    };
+    if (!blank_told_) {
+      const Span first{at_, end};
+      std::string mended;
+      size_t last = end;
+      for (size_t at = at_; at < text_.size(); ++at)
+        if (uint8_t(text_[at]) >= 0xc0 && foreign(at)) last = at + foreign(at);
+      for (size_t at = at_; at < last;) {
+        const unsigned bytes = uint8_t(text_[at]) >= 0xc0 ? foreign(at) : 0;
+        if (bytes) mended += ascii_for(utf8::next(text_, at).code), at += bytes;
+        else mended += text_[at++];
+      }
+      const char32_t code = utf8::next(text_, at_).code;
+      sink_.report(Code::ForeignBlank, first, {std::string(blank_name(code)), code_point(code)}).fixits = {
+          {{at_, uint32_t(last)}, mended, "write plain blanks"}};
+      blank_told_ = true;
+    }
+    at_ = end;
+  }
+
   void foreign() {
     const utf8::Character c = utf8::next(text_, at_);
-    const uint32_t end = at_ + c.bytes;
+    uint32_t end = at_ + c.bytes;
+    if (!blank_name(c.code).empty()) return blank(end);
     const bool word_goes_on =
         end < text_.size() && (in_word(text_[end]) || is_foreign_letter(utf8::next(text_, end).code));
     const std::string_view ascii = ascii_for(c.code);
@@ -225,9 +270,17 @@ private:
     sink_
         .report(Code::ForeignSymbol, {at_, end},
                 {std::string(source_.slice({at_, end})), code_point(c.code), std::string(ascii)})
-        .fixits = {{{at_, end}, std::string(ascii), "write ASCII"}};
-    if (ascii == " ") at_ = end;
-    else push(token_of(ascii).value_or(Token{TokenKind::Error}), end);
+        .fixits = {{{at_, end}, apart(ascii, end), "write ASCII"}};
+    push(token_of(ascii).value_or(Token{TokenKind::Error}), end);
+  }
+
+  /// A word in the place of a symbol, with the blanks that the symbol did without.
+  std::string apart(std::string_view ascii, uint32_t end) const {
+    std::string word(ascii);
+    if (!begins_word(ascii[0])) return word;
+    if (at_ > 0 && in_word(text_[at_ - 1])) word.insert(0, " ");
+    if (end < text_.size() && in_word(text_[end])) word += " ";
+    return word;
   }
 
   /// Behind `let name`.
@@ -255,8 +308,22 @@ private:
     else stray(at_ + 1);
   }
 
+  /// The whole rule in quotes, as pasted from a program.
+  bool quoted(uint32_t inner) {
+    if (!tokens_.empty() || !is_quote(utf8::next(text_, at_).code)) return false;
+    size_t close = text_.find_last_not_of(" \t\r\n");
+    while (close > 0 && (uint8_t(text_[close]) & 0xc0) == 0x80) --close;
+    if (close < inner || !is_quote(utf8::next(text_, close).code)) return false;
+    const Span where{at_, uint32_t(text_.size())};
+    const std::string content(text_.substr(inner, close - inner));
+    sink_.report(Code::QuotedSpec, {at_, inner}).fixits = {{where, content, "drop the quotes"}};
+    push({TokenKind::Error}, uint32_t(text_.size()));
+    return true;
+  }
+
   void stray(uint32_t end) {
     const utf8::Character c = utf8::next(text_, at_);
+    if (quoted(end)) return;
     if (c.code == '"' || c.code == '\'') { // with all that it quotes, if it is closed on this line
       const char ends[] = {text_[at_], '\n'};
       const size_t close = text_.find_first_of(std::string_view(ends, 2), end);
@@ -276,6 +343,7 @@ private:
   std::string_view text_;
   Tokens tokens_;
   uint32_t at_ = 0, begin_ = 0;
+  bool blank_told_ = false;
 };
 
 const char *label(const Token &t) {

@@ -90,11 +90,20 @@ Number scan_number(const Source &source, uint32_t begin, Sink &sink) {
   } else if (rest == "e" || rest == "E") {
     s.malformed("its exponent has no digits");
   } else if (s.digits == "0" && !rest.empty() && std::string_view("bBoO").find(rest[0]) != std::string_view::npos) {
-    s.malformed("numbers are decimal, or hexadecimal after `0x`");
+    Diagnostic &d = s.malformed("numbers are decimal, or hexadecimal after `0x`");
+    uint64_t value = 0; // Python's `0b101` and `0o17`
+    const unsigned base = llvm::toLower(rest[0]) == 'b' ? 2 : 8;
+    std::string digits;
+    for (const char c : rest.substr(1))
+      if (c != '_') digits += c;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, int(base));
+    if (error == std::errc() && end == digits.data() + digits.size())
+      d.fixits = {{{begin, s.at}, std::to_string(value), "write decimal"}};
   } else if (!rest.empty()) {
     s.malformed("a name follows it").fixits = {{{number_end, number_end}, "*", "multiply"}};
   } else if (s.stray_underscore) {
-    s.malformed("`_` stands between two digits");
+    std::string plain = hexadecimal ? "0x" + s.digits : s.digits;
+    s.malformed("`_` stands between two digits").fixits = {{{begin, s.at}, plain, "leave it away"}};
   } else if (real) {
     if (s.digits.find_first_of("0123456789") == std::string::npos) {
       s.malformed("it has no digits");

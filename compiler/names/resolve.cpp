@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Name resolution: a name before `(` is a function of the builtin table, any other is the position, the length or an
 // argument. It looks at no types.
+#include "compiler/names/habits.h"
 #include "compiler/names/names.h"
 #include "compiler/parse/parser.h"
 #include "grammar/builtins.h"
-#include <llvm/ADT/SmallVector.h>
 #include <llvm/ADT/StringRef.h>
 
 namespace elsewise {
@@ -23,19 +23,6 @@ template <size_t count> bool contains(const std::string_view (&words)[count], st
   for (const std::string_view w : words)
     if (w == word) return true;
   return false;
-}
-
-/// The builtin that `word` probably means: what another language calls it, else the nearest name.
-std::string nearest_builtin(std::string_view word) {
-  std::vector<std::string> known;
-  for (const Builtin &row : builtins()) {
-    llvm::SmallVector<llvm::StringRef, 8> elsewhere;
-    llvm::StringRef(row.elsewhere).split(elsewhere, ' ', -1, false);
-    for (const llvm::StringRef e : elsewhere)
-      if (e.equals_insensitive(llvm::StringRef(word))) return std::string(row.name);
-    known.emplace_back(row.name);
-  }
-  return did_you_mean(word, known);
 }
 
 std::string known_functions() {
@@ -141,8 +128,10 @@ struct Resolver {
     }
     const Builtin &b = builtins()[row];
     if (call.count < b.min_arguments || (b.max_arguments != 255 && call.count > b.max_arguments)) {
-      sink.report(Code::ArgumentCount, call.where,
-                  {"`" + std::string(b.signature) + "`", counted(b), std::to_string(call.count)});
+      Diagnostic &d = sink.report(Code::ArgumentCount, call.where,
+                                  {"`" + std::string(b.signature) + "`", counted(b), std::to_string(call.count)});
+      if (b.max_arguments == 255 && call.count == 1)
+        d.note = "over all elements it is computed before, and passed as an argument";
       return {};
     }
     if (b.rule == Rule::Length) return used[id] ? length(id) : Resolved{};
@@ -230,6 +219,26 @@ struct Resolver {
     return {Binding::Border};
   }
 
+  /// `x(i)`, as Fortran and MATLAB write it.
+  bool own_element(ExprId call) const {
+    if (ast.header.present || ast[call].count != 1) return false;
+    const ExprId position = ast.child(call, 0);
+    return ast[position].kind == ExprKind::Name && names.of[position].binding == Binding::Position;
+  }
+
+  /// `mean(x)`: what looks at many elements is an argument.
+  void reduction(ExprId id) {
+    const std::string &name = ast.name(id);
+    Diagnostic &d = sink.report(Code::Reduction, ast[id].at, {name});
+    if (ast[id].count == 0 || ast[ast.child(id, 0)].kind != ExprKind::Name) {
+      d.note = "compute it before, and pass it as an argument";
+      return;
+    }
+    const std::string &of = ast.name(ast.child(id, 0)), argument = of + "_" + name;
+    d.fixits = {{ast[id].where, argument, "make it an argument"}};
+    d.note = "and pass it: `" + argument + "=" + of + "." + name + "()`";
+  }
+
   void unknown(ExprId id) {
     const Span at = ast[id].at;
     const std::string &name = ast.name(id);
@@ -237,12 +246,18 @@ struct Resolver {
     for (const Let &let : ast.lets) is_value |= let.name == name;
     for (const std::string &axis : ast.header.axes) is_value |= axis == name;
     const std::string nearest = nearest_builtin(name);
-    if (is_value || (nearest.empty() && name.size() == 1)) {
+    if ((is_value || (nearest.empty() && name.size() == 1)) && own_element(id)) {
+      const Span call{at.begin, ast[id].where.end};
+      sink.report(Code::OwnElement, call, {name + "(i)", name}).fixits = {
+          {{at.end, call.end}, "", "drop the parentheses"}};
+    } else if (is_reduction(name) && !is_value) {
+      reduction(id);
+    } else if (is_value || (nearest.empty() && name.size() == 1)) {
       sink.report(Code::NotAFunction, at, {name}).fixits = {{{at.end, at.end}, "*", "multiply"}};
     } else {
       Diagnostic &d = sink.report(Code::UnknownFunction, at, {name});
       if (!nearest.empty()) d.fixits = {{at, nearest, "did you mean `" + nearest + "`"}};
-      d.note = known_functions();
+      else d.note = known_functions();
     }
   }
 };

@@ -11,16 +11,17 @@ namespace {
 
 bool is_bits(Operator op) { return op == Operator::BitAnd || op == Operator::BitOr || op == Operator::BitXor; }
 
-std::string_view select_name() {
-  for (const Builtin &row : builtins())
-    if (row.rule == Rule::Select) return row.name;
-  return {};
-}
 std::string select_call(const std::string &condition, const std::string &a, const std::string &b) {
   return std::string(select_name()) + "(" + condition + ", " + a + ", " + b + ")";
 }
 
 } // namespace
+
+std::string_view select_name() {
+  for (const Builtin &row : builtins())
+    if (row.rule == Rule::Select) return row.name;
+  return {};
+}
 
 // Nodes
 
@@ -99,23 +100,28 @@ Operand Parser::expression(int least) {
   Operand left = prefix(least);
   while (!lost_) {
     const Token &t = here();
-    if (t.kind == TokenKind::In && least <= precedence(Operator::Lt)) {
-      sink_.report(Code::NotAnOperator, t.where, {text(t.where)}).note = "a range is written `a <= i < b`";
-      return give_up(join(left.at, t.where));
+    const auto op = binary_here();
+    if (membership_here()) {
+      if (least > precedence(Operator::Lt)) break;
+      left = membership(left);
+      continue;
     }
-    const bool compares = (t.kind == TokenKind::Operator && is_comparison(t.op)) || t.kind == TokenKind::Assign ||
-                          t.kind == TokenKind::Is;
+    const bool compares = (op && is_comparison(*op)) || t.kind == TokenKind::Assign || t.kind == TokenKind::Is;
     if (compares) {
       if (least > precedence(Operator::Lt)) break;
       left = comparisons(left);
       continue;
     }
-    const auto op = t.kind == TokenKind::Operator ? with_arity(t.op, 2) : std::nullopt;
     if (!op || precedence(*op) < least) break;
-    take();
+    take_binary(*op);
     // `**` binds tighter than a sign on its left and looser than one on its right, and associates to the right.
     const bool power = *op == Operator::Pow;
-    const Operand right = power ? nested(precedence(Operator::Neg)) : expression(precedence(*op) + 1);
+    const Operand lent =
+        is_logic(*op) && is(TokenKind::Operator) && is_comparison(here().op) ? lent_subject(left) : Operand{};
+    const Operand right = lent.id != no_expr ? comparisons(lent)
+                          : power            ? nested(precedence(Operator::Neg))
+                                             : expression(precedence(*op) + 1);
+    if (is_logic(*op)) check_lone(left, right);
     const Operand both = binary(*op, left, right, t.where);
     const auto literal = [&](const Operand &o) {
       return ast_[o.id].kind == ExprKind::Literal && ast_.literal(o.id).kind != LiteralKind::Bool;
@@ -134,9 +140,9 @@ Operand Parser::expression(int least) {
 std::optional<Operator> Parser::comparison_here(Span &at) {
   const Token &t = here();
   at = t.where;
-  if (t.kind == TokenKind::Operator && is_comparison(t.op)) {
-    take();
-    return t.op;
+  if (const auto op = binary_here(); op && is_comparison(*op)) {
+    take_binary(*op);
+    return op;
   }
   if (t.kind == TokenKind::Assign) {
     take();
@@ -198,9 +204,15 @@ void Parser::check_bits(const Operand &e) {
 
 Operand Parser::prefix(int least) {
   const Token &t = here();
-  const auto op = t.kind == TokenKind::Operator ? with_arity(t.op, 1) : std::nullopt;
+  const bool foreign = not_here();
+  const auto op = foreign                         ? std::optional(Operator::Not)
+                  : t.kind == TokenKind::Operator ? with_arity(t.op, 1)
+                                                  : std::nullopt;
   if (!op) return primary();
   take();
+  if (foreign && text(t.where) != spelling(*op))
+    sink_.report(Code::ForeignWord, t.where, {text(t.where), spelling(*op)}).fixits = {
+        {t.where, spelling(*op), "write `" + std::string(spelling(*op)) + "`"}};
   if (*op != Operator::Not || least <= precedence(*op)) return unary(*op, nested(precedence(*op)), t.where);
   const Operand e = unary(*op, nested(precedence(Operator::Neg)), t.where);
   if (!lost_)
@@ -236,7 +248,8 @@ Operand Parser::primary() {
   default:
     return missing_operand();
   }
-  while (!lost_ && is(TokenKind::LeftBracket)) e = read_behind(e);
+  while (!lost_ && (is(TokenKind::LeftBracket) || is(TokenKind::Dot)))
+    e = is(TokenKind::Dot) ? attribute(e) : read_behind(e);
   return e;
 }
 
@@ -287,13 +300,23 @@ Operand Parser::call(const Token &name_token) {
   if (lost_ || !close(open, true)) return give_up(join(name_token.where, behind().where));
   const Span where = join(name_token.where, behind().where);
   if (wrong) return error(where);
+  if (const Operand e = operator_call(name_token, arguments, where); e.id != no_expr) return e;
   return add({.kind = ExprKind::Call, .where = where, .at = name_token.where, .payload = payload}, arguments, where);
 }
 
 Operand Parser::read_behind(const Operand &e) {
   const Span open = here().where;
+  const bool own = (e.let != no_let || ast_[e.id].kind == ExprKind::Name) && reads_own_element();
   const bool closed = skip_brackets();
   const Span where = join(e.at, behind().where);
+  if (own) {
+    const std::string name = text(e);
+    sink_.report(Code::OwnElement, where, {text(where), name}).fixits = {
+        {{open.begin, where.end}, "", "drop the brackets"}};
+    Operand element = e;
+    element.at = where;
+    return element;
+  }
   not_yet(join(open, behind().where), "an indexed read");
   return closed ? error(where) : give_up(where);
 }
@@ -349,7 +372,10 @@ Operand Parser::missing_operand() {
   const Token &t = here();
   const Token &last = behind();
   const bool at_start = at_ == 0 || last.kind == TokenKind::Newline || last.kind == TokenKind::Semicolon;
-  if (t.kind == TokenKind::Operator) { // a binary one, or prefix() would have taken it
+  const bool floor_division = t.kind == TokenKind::Operator && t.op == Operator::FloorDiv;
+  if (at_start && floor_division) {
+    sink_.report(Code::ForeignComment, t.where, {text(t.where)}).fixits = {{t.where, "#", "write `#`"}};
+  } else if (t.kind == TokenKind::Operator) { // a binary one, or prefix() would have taken it
     Diagnostic &d = sink_.report(Code::MissingOperand, t.where, {text(t.where), "left"});
     if (at_start && at_ != 0)
       d.note = "a line goes on only behind an operator, so `" + text(t.where) +
@@ -399,6 +425,7 @@ bool Parser::close(const Token &open, bool in_call) {
 void Parser::missing_operator(const Token &t, bool in_call) {
   const Token &last = behind();
   if (last.kind == TokenKind::Error) return; // it was reported, and what it was is anyone's guess
+  if (comment_before(t)) return;
   const bool begins = t.kind == TokenKind::Name || t.kind == TokenKind::Literal || t.kind == TokenKind::LeftParen;
   Diagnostic &d = begins ? sink_.report(Code::MissingOperator, t.where, {text(last.where), text(t.where)})
                          : sink_.report(Code::UnexpectedToken, t.where, {text(t.where)});

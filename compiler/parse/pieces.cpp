@@ -63,9 +63,10 @@ void Parser::recover() {
 }
 
 void Parser::piece() {
+  if (ast_.pieces.empty() || !else_here()) skip_needless(true);
   const Token &first = here();
   SpecPiece p;
-  if (is(TokenKind::Else)) else_piece(p);
+  if (else_here()) else_piece(p);
   else guarded_piece(p);
   const Span last = at_ && &first != &here() ? behind().where : first.where;
   if (lost_) {
@@ -78,8 +79,8 @@ void Parser::piece() {
 }
 
 void Parser::else_piece(SpecPiece &p) {
-  const Token &word = take();
-  if (is(TokenKind::If) || is(TokenKind::Elif)) {
+  const Token &word = take_else();
+  if (if_here()) {
     const Span both = join(word.where, here().where);
     sink_.report(Code::IfPiece, both, {text(both)}).fixits = {{{both.begin, ahead().where.begin}, "", "drop it"}};
     take();
@@ -87,6 +88,8 @@ void Parser::else_piece(SpecPiece &p) {
   }
   p.is_else = true;
   if (is(TokenKind::Colon)) take();
+  else if (is(TokenKind::Arrow)) colon_here({});
+  skip_needless(false);
   if (at_separator()) {
     sink_.report(Code::MissingValue, word.where, {text(word.where)});
     set_value(p, error(word.where));
@@ -106,7 +109,7 @@ void Parser::else_piece(SpecPiece &p) {
 
 void Parser::guarded_piece(SpecPiece &p) {
   const Token &first = here();
-  if ((is(TokenKind::If) && !call_behind()) || is(TokenKind::Elif)) {
+  if (if_here()) {
     sink_.report(Code::IfPiece, first.where, {text(first.where)}).fixits = {
         {{first.where.begin, ahead().where.begin}, "", "drop it"}};
     take();
@@ -121,13 +124,14 @@ void Parser::guarded_piece(SpecPiece &p) {
   if (lost_) return;
   const Token &t = here();
   const bool begins_value = t.kind == TokenKind::Name || t.kind == TokenKind::Literal || t.kind == TokenKind::LeftParen;
-  if (t.kind == TokenKind::Colon) {
+  if (colon_here(e)) {
     set_guard(p, e);
-    set_value(p, value_after(take().where, first.where.begin));
+    set_value(p, value_after(behind().where, first.where.begin));
   } else if (is_condition(e) && begins_value) {
     const uint32_t end = e.at.end;
     sink_.report(Code::MissingColon, t.where, {text(e)}).fixits = {{{end, end}, ":", "insert it"}};
     set_guard(p, e);
+    skip_needless(false);
     set_value(p, whole());
   } else {
     set_value(p, e);
@@ -137,6 +141,7 @@ void Parser::guarded_piece(SpecPiece &p) {
 
 /// The value behind `colon`, of a piece that begins at byte `begin`.
 Operand Parser::value_after(Span colon, uint32_t begin) {
+  skip_needless(false);
   if (!at_separator() && !is(TokenKind::Else)) return whole();
   sink_.report(Code::MissingValue, colon, {text(Span{begin, colon.end})});
   return error(colon);
@@ -146,7 +151,7 @@ Operand Parser::value_after(Span colon, uint32_t begin) {
 void Parser::behind_value() {
   const Token &t = here();
   if (lost_ || at_separator()) return;
-  if (t.kind == TokenKind::Else) { // go on with it
+  if (else_behind()) { // go on with it
     if (behind().kind != TokenKind::Colon)
       sink_.report(Code::MissingSeparator, t.where, {text(t.where)}).fixits = {
           {{behind().where.end, behind().where.end}, ";", "end the piece"}};
@@ -164,11 +169,23 @@ void Parser::behind_value() {
     sink_.report(Code::UnexpectedToken, t.where, {text(t.where)}).fixits = {{t.where, ";", "separate pieces"}};
     return;
   case TokenKind::Colon:
-    sink_.report(Code::SecondColon, t.where).note = "pieces are separated by `;` or a new line";
+    second_colon(t);
     return;
   default:
     missing_operator(t, false);
   }
+}
+
+/// `i<3: x: else 0`: a piece begins behind the colon if it can.
+void Parser::second_colon(const Token &colon) {
+  Diagnostic &d = sink_.report(Code::SecondColon, colon.where);
+  bool piece = ahead().kind == TokenKind::Else;
+  for (uint32_t k = at_ + 1; !piece && tokens_[k].kind != TokenKind::End; ++k) {
+    if (tokens_[k].kind == TokenKind::Semicolon || tokens_[k].kind == TokenKind::Newline) break;
+    piece = tokens_[k].kind == TokenKind::Colon;
+  }
+  if (piece) d.fixits = {{colon.where, ";", "begin a piece"}};
+  else d.note = "pieces are separated by `;` or a new line";
 }
 
 /// A value without a guard is the whole spec, or something is missing.

@@ -12,6 +12,9 @@
 
 namespace elsewise {
 
+/// The builtin that chooses one of two values: what foreign conditionals are rewritten to.
+std::string_view select_name();
+
 /// What an expression parsed to, and how it is written here.
 struct Operand : Written {
   ExprId id = no_expr;
@@ -39,6 +42,7 @@ private:
   void behind_value();
   static void set_guard(SpecPiece &, const Operand &);
   static void set_value(SpecPiece &, const Operand &);
+  void second_colon(const Token &);
   void recover();
   void check_bare_values();
   bool at_separator() const;
@@ -65,6 +69,30 @@ private:
   bool is_condition(const Operand &) const;
   void missing_operator(const Token &, bool in_call);
   void check_bits(const Operand &);
+
+  // Habits of other languages
+  Operand operand_of(ExprId parent, uint32_t k) const;
+  ExprId last_comparison(const Operand &) const;
+  bool begins_operand(const Token &) const;
+  std::optional<Operator> binary_here() const;
+  const Token &take_binary(Operator);
+  bool not_here() const;
+  void check_lone(const Operand &left, const Operand &right);
+  Operand lent_subject(const Operand &left);
+  bool membership_here() const;
+  Operand membership(const Operand &left);
+  bool reads_own_element() const;
+  Operand attribute(const Operand &receiver);
+  Operand operator_call(const Token &name, llvm::ArrayRef<Operand> arguments, Span where);
+  void skip_needless(bool piece_begins);
+  bool skip_parameters();
+  bool skip_target(bool guard_may_stand);
+  bool else_here() const;
+  bool else_behind() const;
+  const Token &take_else();
+  bool if_here() const;
+  bool colon_here(const Operand &guard);
+  bool comment_before(const Token &);
 
   // Nodes
   Operand add(Expr, llvm::ArrayRef<Operand> operands, Span outer);

@@ -155,7 +155,7 @@ def test_a_kernel_is_an_ordinary_object() -> None:
 
 
 def test_only_text_is_a_spec() -> None:
-    with pytest.raises(TypeError, match="a spec is a str, not int"):
+    with pytest.raises(TypeError, match="a spec is a str, not an int"):
         ew.kernel(3)  # type: ignore[arg-type]
 
 

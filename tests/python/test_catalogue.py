@@ -38,3 +38,17 @@ def test_row_has_a_lit_test_with_a_caret(slug: str) -> None:
 def test_row_is_reported_somewhere(name: str) -> None:
     sources = list((ROOT / "compiler").rglob("*.cpp"))
     assert any(re.search(rf"Code::{name}\b", f.read_text(encoding="utf-8")) for f in sources), f"nothing reports {name}"
+
+
+def test_no_two_rows_say_the_same() -> None:
+    texts = [re.sub(r"\{\d\}", "{}", text) for _, _, _, text in ROWS]
+    assert sorted(texts) == sorted(set(texts))
+
+
+def test_a_row_without_a_lit_test_would_be_found() -> None:
+    """The pattern tells a caret line that is anchored from one that is not, and one row's from another's."""
+    good = "# CHECK:{{^}}<spec>:1:1: error: m [some-slug]{{$}}\n# CHECK-NEXT:{{^}}x{{$}}\n# CHECK-NEXT:{{^}}^~{{$}}\n"
+    assert re.search(EXPECTED.format(slug="some-slug"), good)
+    assert not re.search(EXPECTED.format(slug="other-slug"), good)
+    assert not re.search(EXPECTED.format(slug="some-slug"), good.replace("{{^}}^~{{$}}", "^~"))
+    assert not re.search(EXPECTED.format(slug="some-slug"), good.replace("{{^}}^~{{$}}", "{{^}}x{{$}}"))

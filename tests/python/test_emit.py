@@ -34,7 +34,7 @@ def test_kinds_decide_the_code(seed: ew.Kernel) -> None:
 
 
 def test_wrong_requests_are_explained(seed: ew.Kernel) -> None:
-    with pytest.raises(ValueError, match="no such stage: 'cuad' .did you mean `cuda`.*tokens ast"):
+    with pytest.raises(ValueError, match=r"no such stage: 'cuad' .did you mean `cuda`.*tokens ast"):
         seed.emit("cuad")
     with pytest.raises(TypeError, match=r"no argument `X` .did you mean `x`"):
         seed.emit("cuda", X="f32")

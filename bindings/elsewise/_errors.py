@@ -92,8 +92,8 @@ class SpecError(SyntaxError):
         return type(self), (self.msg, self.diagnostics, self.spec)
 
 
-class SpecWarning(UserWarning):
-    """A spec holds something that can have no effect."""
+class SpecWarning(SyntaxWarning):
+    """A spec holds what has no effect, or can hardly be meant. It names the line that made the kernel."""
 
 
 _EXCEPTIONS: dict[str, type[Exception]] = {

@@ -58,8 +58,7 @@ _KIND = re.compile(r"([A-Za-z0-9_.]+)(\[[0-9]{1,3}\])?")
 
 
 def emit(self: Kernel, /, *stages: str, **options: Any) -> str | bytes:
-    """`emit(stage, *, arch=None, in_place=False, dtype=None, **kinds)`: the text of a stage of compilation, for
-    contiguous arguments.
+    """The text of a stage of compilation, for contiguous arguments.
 
     stage: 'tokens' 'ast' 'ir' 'cuda' 'ptx' 'cubin' 'llvm' 'asm' 'torch'. arch: 'sm_90' …; by default the present
     device's.
@@ -74,6 +73,18 @@ def emit(self: Kernel, /, *stages: str, **options: Any) -> str | bytes:
     """
     with _call.naming(self):
         return _emit(self, stages, options)
+
+
+def _declared(stage: str, /, *, arch: Any = None, in_place: bool = False, dtype: Any = None, **kinds: Any) -> Any:
+    """How `emit` is declared to people: an argument of a rule may have the name of its parameters, so it has none."""
+
+
+emit.__dict__["__signature__"] = inspect.Signature(
+    [
+        inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY),
+        *(p.replace(annotation=p.empty) for p in inspect.signature(_declared).parameters.values()),
+    ]
+)
 
 
 def _emit(self: Kernel, stages: tuple[Any, ...], options: dict[str, Any]) -> str | bytes:

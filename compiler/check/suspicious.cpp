@@ -59,7 +59,9 @@ private:
       const Span at = ast_.written_at(e, 1 - k).at;
       Diagnostic &d = sink_.report(Code::FractionalBound, ast_[e].where, {text(ast_[e].where)});
       if (names_.of[position].index == flat_axis) d.fixits = {{at, text(at) + "*n", "a fraction of the elements"}};
-      else d.fixits = {{at, text(at) + "*" + std::string(length_name()) + "(" + ast_.name(position) + ")", "a fraction of the axis"}};
+      else
+        d.fixits = {{at, text(at) + "*" + std::string(length_name()) + "(" + ast_.name(position) + ")",
+                     "a fraction of the axis"}};
       return;
     }
   }

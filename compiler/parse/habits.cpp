@@ -223,7 +223,8 @@ Operand Parser::attribute(const Operand &receiver) {
   } else if (called && is_reduction(name)) {
     Diagnostic &d = sink_.report(Code::Reduction, name_token.where, {name});
     d.note = "compute it before, and pass it as an argument";
-    if ((receiver.let != no_let || ast_[receiver.id].kind == ExprKind::Name)) d.fixits = {{where, of + "_" + name, "make it an argument"}};
+    if ((receiver.let != no_let || ast_[receiver.id].kind == ExprKind::Name))
+      d.fixits = {{where, of + "_" + name, "make it an argument"}};
     return error(where);
   } else if (called && arguments.size() == 2 && is_word(name, {"astype", "to", "type"})) {
     const std::string cast = nearest_builtin(arguments[1].substr(arguments[1].rfind('.') + 1));
@@ -415,7 +416,8 @@ bool Parser::colon_here(const Operand &guard) {
     return true;
   }
   const bool then = t.kind == TokenKind::Name && is_word(source_.slice(t.where), {"then", "do"});
-  const bool comma = t.kind == TokenKind::Comma && guard.id != no_expr && is_condition(guard) && begins_operand(ahead());
+  const bool comma =
+      t.kind == TokenKind::Comma && guard.id != no_expr && is_condition(guard) && begins_operand(ahead());
   if (!then && !comma && t.kind != TokenKind::Arrow) return false;
   Span place{behind().where.end, t.where.end};
   sink_.report(Code::ForeignWord, t.where, {text(t.where), ":"}).fixits = {{place, ":", "write `:`"}};

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
 import traceback
 import warnings
+from pathlib import Path
 
 import elsewise as ew
 import pytest
@@ -120,3 +123,35 @@ def test_kinds_that_do_not_fit_fail_at_the_call() -> None:
     assert k(np.array([5, 6], np.int32)).tolist() == [1, 2]
     with pytest.raises((ew.SpecError, TypeError)):
         k(np.array([5.0, 6.0], np.float32))
+
+
+def test_warnings_name_the_line_of_another_file(tmp_path: Path) -> None:
+    helper = tmp_path / "rules_of_a_helper.py"
+    helper.write_text("import elsewise as ew\n\n\ndef make():\n    return ew.kernel('i < 0.25: 0; else x')\n")
+    program = tmp_path / "program.py"
+    program.write_text("import rules_of_a_helper\nfor _ in range(3):\n    rules_of_a_helper.make()\n")
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"{helper}:5: SpecWarning: <spec>:1:1: warning: `i < 0.25` compares the position" in done.stderr
+    assert "return ew.kernel('i < 0.25: 0; else x')" in done.stderr
+    assert done.stderr.count("SpecWarning") == 1  # once, though the kernel was made three times
+    assert "`i < 0.25*n: 0; else x`" in done.stderr
+    assert issubclass(ew.SpecWarning, SyntaxWarning)
+
+
+@pytest.mark.parametrize(
+    ("spec", "seen"),
+    [
+        ("i < 3:\tx;\telse\tfoo_(x)", "foo_"),
+        ("x + gr\u0065\u0301 # combining", "\u0301"),
+        ("i < 3: x # 日本\nelse foo_(x)", "foo_"),
+        ("# é\r\nfoo_(x)", "foo_"),
+        ("else\n  foo_(\n    x)", "foo_"),
+    ],
+)
+def test_places_in_unusual_lines(spec: str, seen: str) -> None:
+    error = error_of(spec)
+    line = spec.split("\n")[(error.lineno or 0) - 1]
+    assert line[(error.offset or 0) - 1 : (error.end_offset or 0) - 1] == seen
+    assert "".join(traceback.format_exception(error)).count("^") >= len(seen)
+    assert pickle.loads(pickle.dumps(error)).diagnostics == error.diagnostics

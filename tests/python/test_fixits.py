@@ -46,7 +46,8 @@ def diagnostics(spec: str, kinds: tuple[tuple[str, str], ...]) -> list[ew.Diagno
     """The errors of a rule, and of what the kinds make of it."""
     try:
         kernel = ew.kernel(spec)
-        kernel.emit("torch", **{name: kind for name, kind in kinds if name in kernel.arguments})
+        if kinds:
+            kernel.emit("torch", **{name: kind for name, kind in kinds if name in kernel.arguments})
     except ew.SpecError as error:
         return [d for d in error.diagnostics if d.error]
     except TypeError as error:

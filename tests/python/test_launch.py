@@ -132,7 +132,7 @@ def test_memory_of_a_producer_is_given_back(seed: ew.Kernel) -> None:
 
 
 def test_stream_objects_of_all_libraries() -> None:
-    from elsewise._call import _stream
+    from elsewise._options import stream as _stream
 
     class Torch:
         cuda_stream = 11

@@ -64,7 +64,7 @@ def judge(spec: str) -> str:
         assert 1 <= d.line <= len(lines) and 1 <= d.column <= len(lines[d.line - 1]) + 1, d
         assert (d.end_line, d.end_column) >= (d.line, d.column), d
         head, _, caret = d.rendered.split("\n")[:3]
-        assert head.endswith(f"[{d.code}]") and re.fullmatch(r"[ \t]*\^~*", caret), d.rendered
+        assert head.endswith(f"[{d.code}]") and re.fullmatch(r"[ \t]*\^[~\t]*", caret), d.rendered
         for fixit in d.fixits:
             assert 0 <= fixit.begin <= fixit.end <= size and fixit.label
             mended = fixit.apply(spec)

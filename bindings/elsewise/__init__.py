@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 from . import _elsewise, _errors
 from ._environment import CacheInfo, cache_info, clear_cache, doctor
 from ._errors import Diagnostic, FixIt, SpecError, SpecWarning
-from ._pointer import Pointer, ptr
 
-_public: list[Any] = [CacheInfo, Diagnostic, FixIt, Pointer, SpecError, SpecWarning, ptr]
+_public: list[Any] = [CacheInfo, Diagnostic, FixIt, SpecError, SpecWarning]
 try:
     from ._check import Check
     from ._kernel import Kernel, kernel
+    from ._pointer import Pointer, ptr
 except ModuleNotFoundError as _missing:
     if _missing.name != "numpy" or TYPE_CHECKING:
         raise
@@ -33,7 +33,7 @@ except ModuleNotFoundError as _missing:
             raise ImportError("elsewise needs NumPy: pip install numpy", name="numpy")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 else:
-    _public += [Check, kernel]
+    _public += [Check, Pointer, kernel, ptr]
 
 __version__: str = _elsewise.version()
 

@@ -178,6 +178,51 @@ Result<Request> choose_device(const Spec &spec, const Call &call, Request reques
   return result;
 }
 
+// The header's axes against those of the domain; empty: they agree.
+std::string wrong_rank(const Header &header, const Dims &domain) {
+  const size_t named = header.axes.size();
+  if (!header.present || (header.dots < 0 ? domain.size() == named : domain.size() >= named)) return "";
+  std::string names;
+  for (size_t a = 0; a <= named; ++a) {
+    if (header.dots >= 0 && a == size_t(header.dots)) names += (names.empty() ? "" : ", ") + std::string("..");
+    if (a < named) names += (names.empty() ? "" : ", ") + header.axes[a];
+  }
+  return "the rule names " + std::to_string(named) + (named == 1 ? " axis" : " axes") + " [" + names +
+         "], the domain has " + std::to_string(domain.size()) + ": shape " + show_shape(ref(domain));
+}
+
+// An argument that `len` asks for an axis which it lacks; empty: there is none.
+std::string missing_axis(const Spec &spec, const Call &call) {
+  for (const Resolved &r : spec.names.of) {
+    if (r.binding != Binding::ArgumentLength) continue;
+    const Arg &arg = call.args[r.index];
+    const std::string &name = spec.names.arguments[r.index];
+    if (arg.kind != ArgKind::Tensor) return "`len(" + name + ")` needs a tensor, and `" + name + "` is a number";
+    const int64_t dim = r.dim < 0 ? r.dim + int64_t(arg.rank) : r.dim;
+    if (dim < 0 || dim >= arg.rank)
+      return "`len(" + name + ", " + std::to_string(r.dim) + ")`: `" + name + "` has " +
+             (arg.rank == 0 ? "no axes"
+                            : std::to_string(arg.rank) + (arg.rank == 1 ? " axis" : " axes") + ", shape " +
+                                  show_shape(shape_of(arg)));
+  }
+  return "";
+}
+
+// By argument: only its lengths are asked for.
+std::vector<bool> measured_arguments(const Spec &spec) {
+  std::vector<bool> read(spec.names.arguments.size()), measured(spec.names.arguments.size());
+  std::vector<bool> operand(spec.ast.exprs.size()); // of a length
+  for (ExprId e = 0; e < spec.names.of.size(); ++e) {
+    if (spec.names.of[e].binding != Binding::ArgumentLength) continue;
+    measured[spec.names.of[e].index] = true;
+    for (uint32_t c = 0; c < spec.ast[e].count; ++c) operand[spec.ast.child(e, c)] = true;
+  }
+  for (ExprId e = 0; e < spec.names.of.size(); ++e)
+    if (spec.names.of[e].binding == Binding::Argument && !operand[e]) read[spec.names.of[e].index] = true;
+  for (size_t a = 0; a < read.size(); ++a) measured[a] = measured[a] && !read[a];
+  return measured;
+}
+
 // `shape=`; else the broadcast of the tensors, 0-d ones only if there is no other; else the shape of `out`.
 Result<Request> choose_domain(const Spec &spec, const Call &call, Request request) {
   const auto &names = spec.names.arguments;
@@ -185,6 +230,7 @@ Result<Request> choose_domain(const Spec &spec, const Call &call, Request reques
   llvm::SmallVector<size_t, 8> whose;
   bool any = false;
   for (size_t a = 0; a < call.args.size(); ++a) {
+    if (request.measured[a]) continue; // it is asked for its lengths and takes no part
     any |= call.args[a].kind == ArgKind::Tensor;
     if (call.args[a].kind == ArgKind::Tensor && call.args[a].rank > 0)
       shapes.push_back(shape_of(call.args[a])), whose.push_back(a);
@@ -228,6 +274,9 @@ Result<Request> choose_domain(const Spec &spec, const Call &call, Request reques
                   "`out` has shape " + show_shape(shape_of(*call.out)) + ", but " +
                       (call.has_domain ? "`shape=" + show_shape(ref(request.domain)) + "`"
                                        : from + " " + show_shape(ref(request.domain))));
+  if (std::string why = wrong_rank(spec.ast.header, request.domain); !why.empty())
+    return refuse(spec, Fault::Value, why);
+  if (spec.names.needs_rank) request.signature.rank = int(request.domain.size());
   const auto count = element_count(ref(request.domain));
   if (!count || *count > INT64_MAX / 16)
     return refuse(spec, Fault::Overflow, "shape " + show_shape(ref(request.domain)) + " has too many elements");
@@ -246,7 +295,9 @@ Result<Request> read_call(const Spec &spec, const Call &call) {
     return refuse(spec, Fault::Value,
                   "the rule has " + std::to_string(call.args.size()) + " arguments, at most " +
                       std::to_string(most_arguments) + " are taken");
+  if (const std::string text = missing_axis(spec, call); !text.empty()) return refuse(spec, Fault::Type, text);
   Request request;
+  request.measured = measured_arguments(spec);
   for (size_t a = 0; a < names.size(); ++a) {
     const Arg &arg = call.args[a];
     request.signature.args.push_back({arg.kind, arg.kind == ArgKind::Tensor ? arg.dtype : DType::F32, zero_dim(arg)});

@@ -80,16 +80,32 @@ std::string complete(const Spec &spec, Signature &signature) {
   return "";
 }
 
-// Contiguous operands; with `rows` as many row axes, each row starting anywhere.
+int domain_rank(const Spec &spec, const EmitRequest &request) {
+  return request.rank >= 0 ? request.rank : spec.ast.header.present ? int(spec.ast.header.axes.size()) : 1;
+}
+
+// Contiguous operands; with axes as many rows as they need, else with `rows` as many row axes, each row starting
+// anywhere.
 std::string choose_form(const Spec &spec, const Typing &typing, const EmitRequest &request, Machine machine,
                         Form &form) {
-  Loop loop;
-  loop.out.inner = 1;
-  loop.inputs.resize(typing.operands.size());
-  for (size_t a = 0; a < typing.operands.size(); ++a) loop.inputs[a].inner = typing.operands[a].zero_dim ? 0 : 1;
-  form = make_form(loop, typing.typed.result, typing.operands, typing.positions, machine);
   if (request.rows < 0 || request.rows > 63) return "a launch has from 0 to 63 row axes";
-  form.rows = uint8_t(request.rows), form.narrow = request.rows > 0 && machine == Machine::Cuda;
+  if (const std::vector<Axis> &axes = typing.kernel.axes; !axes.empty()) {
+    const size_t rank = size_t(domain_rank(spec, request));
+    const Dims domain(rank, 2), stride = contiguous_strides(ref(domain));
+    Dims dims;
+    for (const Axis &axis : axes) dims.push_back(axis.dim < 0 ? axis.dim + int64_t(rank) : axis.dim);
+    std::vector<Dims> inputs;
+    for (const Operand &o : typing.operands) inputs.push_back(o.zero_dim ? Dims(rank, 0) : stride);
+    const Loop loop = make_loop(ref(domain), ref(stride), inputs, positions_in(typing, ref(dims), rank));
+    form = make_form(loop, typing.typed.result, typing.operands, typing.positions.flat, machine, ref(dims));
+  } else {
+    Loop loop;
+    loop.out.inner = 1;
+    loop.inputs.resize(typing.operands.size());
+    for (size_t a = 0; a < typing.operands.size(); ++a) loop.inputs[a].inner = typing.operands[a].zero_dim ? 0 : 1;
+    form = make_form(loop, typing.typed.result, typing.operands, typing.positions.flat, machine);
+    form.rows = uint8_t(request.rows), form.narrow = request.rows > 0 && machine == Machine::Cuda;
+  }
   if (!request.in_place) return "";
   for (size_t a = 0; a < typing.operands.size(); ++a) {
     if (!typing.operands[a].read || typing.operands[a].zero_dim) continue;
@@ -190,6 +206,13 @@ Result<std::string> emit(const Spec &spec, const EmitRequest &request) noexcept 
     return emit_syntax(spec.source.text(), spec.source.name(), request.stage);
   Signature signature = request.signature;
   if (std::string why = complete(spec, signature); !why.empty()) return refuse(spec, Fault::Type, why);
+  if (spec.ast.header.present &&
+      (spec.ast.header.dots < 0 ? domain_rank(spec, request) != int(spec.ast.header.axes.size())
+                                : domain_rank(spec, request) < int(spec.ast.header.axes.size())))
+    return refuse(spec, Fault::Value,
+                  "the rule names " + std::to_string(spec.ast.header.axes.size()) + " axes, the domain has " +
+                      std::to_string(domain_rank(spec, request)));
+  if (spec.names.needs_rank) signature.rank = domain_rank(spec, request);
   const std::vector<bool> none(signature.args.size());
   Typing *typing = nullptr;
   {

@@ -145,11 +145,19 @@ Result<bool> settle(const Plan &plan, const Launch &launch, const Call &call, st
   thread_local std::vector<uint8_t> poisoned;
   llvm::SmallVector<HostValue, 16> params(call.args.size());
   for (size_t a = 0; a < call.args.size(); ++a)
-    if (!plan.operands[a].tensor) params[a] = host_value_of(call.args[a]);
-  variant.program.run({params.data(), params.size()}, plan.count, values, poisoned);
+    if (!plan.operands[a].tensor && !plan.operands[a].measured) params[a] = host_value_of(call.args[a]);
+  llvm::SmallVector<int64_t, 8> lengths;
+  for (const int64_t dim : plan.axes) lengths.push_back(plan.shape[size_t(dim)]);
+  llvm::SmallVector<DimsRef, 8> shapes;
+  for (const Dims &shape : plan.shapes) shapes.push_back(ref(shape));
+  HostDomain domain(plan.count);
+  domain.axes = lengths, domain.shapes = {shapes.data(), shapes.size()};
+  domain.extent = plan.count ? plan.loop.extent : 0, domain.inner_pitch = plan.loop.inner_pitch;
+  domain.row_lengths = ref(plan.loop.lengths), domain.row_pitches = ref(plan.loop.pitches);
+  variant.program.run({params.data(), params.size()}, domain, values, poisoned);
 
   if (variant.checks.needed()) {
-    const CallCheck check = variant.checks.run(values, poisoned, plan.count);
+    const CallCheck check = variant.checks.run(values, poisoned, domain);
     if (check.fault.what != HostFault::None) {
       std::string text = in_words(*plan.spec, check.fault);
       if (check.fault.what == HostFault::NotANumber) text += bound_of(*plan.spec, k, check.fault.node, values);
@@ -163,16 +171,19 @@ Result<bool> settle(const Plan &plan, const Launch &launch, const Call &call, st
       const NodeId node = k.uniforms[info.index];
       slots[s] = uniform_slot(k[node].type, values[node]);
     } else if (info.kind == SlotKind::Begin || info.kind == SlotKind::End) {
-      slots[s].integer = clamp_bound(values[bound_node(k, info)], plan.count);
+      const bool flat = bound_axis(k, info) == flat_axis;
+      slots[s].integer = clamp_bound(values[bound_node(k, info)], flat ? plan.count : domain.extent);
     }
   }
   boxes.clear();
   if (variant.live)
     for (const Piece &p : k.pieces)
       for (const auto &box : p.boxes) {
-        BoxBounds b{0, plan.count};
-        if (box.front().lo != no_node) b.begin = clamp_bound(values[box.front().lo], plan.count);
-        if (box.front().hi != no_node) b.end = clamp_bound(values[box.front().hi], plan.count);
+        BoxBounds b{0, plan.count}; // one row: both axes are the same
+        for (const Range &r : box) {
+          if (r.lo != no_node) b.begin = std::max(b.begin, clamp_bound(values[r.lo], plan.count));
+          if (r.hi != no_node) b.end = std::min(b.end, clamp_bound(values[r.hi], plan.count));
+        }
         boxes.push_back(b);
       }
   Result<bool> good;

@@ -4,6 +4,7 @@
 #pragma once
 #include "compiler/check/typed.h"
 #include "compiler/ir/abi.h"
+#include "compiler/passes/axes.h"
 #include "runtime/cpu/jit.h"
 #include "runtime/cuda/launch.h"
 #include "runtime/elsewise.h"
@@ -39,7 +40,7 @@ struct Typing {
   std::vector<bool> host_scalar; // by argument: a 0-d tensor on the CPU that goes with CUDA data, read at the call
   Typed typed;
   Kernel kernel;                                  // lowered
-  bool positions = false;                         // some piece reads or bounds a position
+  UsedPositions positions;                        // that some piece reads or bounds
   std::vector<Operand> operands;                  // by argument
   std::vector<std::shared_ptr<Variant>> variants; // guarded by the library's lock
 };
@@ -81,6 +82,7 @@ struct Launch {
 struct PlannedOperand {
   bool tensor = false; // on the plan's device
   bool host_scalar = false;
+  bool measured = false;      // only its lengths are asked for
   bool may_be_vector = false; // contiguous, and every row starts where the output's does: left to addresses
   bool may_alias = false;     // has the output's dtype and walks memory as it does
   int32_t bytes = 1;
@@ -103,9 +105,11 @@ public:
   DType dtype = DType::F32;
   Dims shape, stride;
   int64_t count = 0;
+  Dims axes; // by Kernel::axes: which axis of the domain it is
   Loop loop;
-  Form form;       // as if all were aligned and distinct
-  Dims out_stride; // over the domain, in bytes
+  Form form;                // as if all were aligned and distinct
+  std::vector<Dims> shapes; // of the arguments, where the kernel asks for their lengths
+  Dims out_stride;          // over the domain, in bytes
   Extremes out_extremes;
   std::vector<PlannedOperand> operands;
   int64_t bytes_per_position = 0;
@@ -157,6 +161,9 @@ void forget_caches(); // clear_cache()
 /// The typing for a signature, made if it is new. Under the library's lock.
 Result<Typing *> typing_for(const Spec &, const Signature &, const std::vector<bool> &host_scalar);
 
+/// The positions that a typing uses, over a domain in which its axes are those of `dims`.
+Positions positions_in(const Typing &, DimsRef dims, size_t rank);
+
 // variant.cpp
 /// The variant for a form, made (but not compiled) if it is new. Under the library's lock.
 Result<std::shared_ptr<Variant>> variant_for(const Spec &, Typing &, const Form &, Machine);
@@ -180,6 +187,7 @@ HostValue host_value_of(const Arg &);
 /// What types and shapes of a call come to, or why it cannot be.
 struct Request {
   Signature signature;
+  std::vector<bool> measured; // by argument: only its lengths are asked for
   std::vector<bool> host_scalar;
   Device device;
   Dims domain;

@@ -36,8 +36,7 @@ Result<Typing *> typing_for(const Spec &spec, const Signature &signature, const 
       return result;
     }
   Sink sink;
-  Typing typing{signature, host_scalar, specialise(spec.source, spec.ast, spec.names, signature, sink), {}, false,
-                {},        {}};
+  Typing typing{signature, host_scalar, specialise(spec.source, spec.ast, spec.names, signature, sink), {}, {}, {}, {}};
   if (sink.failed()) return spec_fault<Typing *>(sink, spec.source);
   if (!typing.typed.complete) return fault<Typing *>(Fault::Internal, "the types of the rule are not complete", spec);
   bool axes = spec.ast.header.present; // until passes and launches know them
@@ -50,7 +49,7 @@ Result<Typing *> typing_for(const Spec &spec, const Signature &signature, const 
   if (!error.empty())
     return fault<Typing *>(Fault::Internal, "internal error: the IR is malformed; please report this rule\n" + error,
                            spec);
-  typing.positions = uses_position(scheduled);
+  typing.positions = used_positions(scheduled);
   for (size_t a = 0; a < signature.args.size(); ++a) {
     const ArgType &type = signature.args[a];
     const bool tensor = type.kind == ArgKind::Tensor && !host_scalar[a];
@@ -59,6 +58,14 @@ Result<Typing *> typing_for(const Spec &spec, const Signature &signature, const 
   spec.typings.push_back(std::move(typing));
   result.value = &spec.typings.back();
   return result;
+}
+
+Positions positions_in(const Typing &typing, DimsRef dims, size_t rank) {
+  Positions used{typing.positions.flat};
+  used.dims.assign(rank, false);
+  for (size_t a = 0; a < dims.size(); ++a)
+    if (typing.positions.axes[a]) used.dims[size_t(dims[a])] = true;
+  return used;
 }
 
 } // namespace elsewise::api

@@ -3,6 +3,7 @@
 // no node and knows no device.
 #include "compiler/emit/cuda_kernel.h"
 #include "compiler/emit/emit.h"
+#include "compiler/names/names.h"
 
 namespace elsewise {
 namespace cuda {
@@ -41,10 +42,10 @@ void KernelPrinter::print_signature(Lines &out) {
       parameters.push_back(integer_type + "extent");
       break;
     case SlotKind::End:
-      parameters.push_back(integer_type + "end" + num(s.index + 1) + box_suffix(s.box));
+      parameters.push_back(integer_type + "end" + num(s.index + 1) + box_suffix(s.box, s.range));
       break;
     case SlotKind::Begin:
-      parameters.push_back(integer_type + "begin" + num(s.index + 1) + box_suffix(s.box));
+      parameters.push_back(integer_type + "begin" + num(s.index + 1) + box_suffix(s.box, s.range));
       break;
     case SlotKind::RowLength:
       parameters.push_back(integer_type + "length" + num(s.index));
@@ -111,7 +112,7 @@ void KernelPrinter::print_tools(Lines &out) {
     }
   }
   if (!nothing_)
-    out.add(0, "__device__ int local(" + std::string(integer()) + " p) { return p < 0 ? 0 : p < " + num(width) +
+    out.add(0, "__device__ int local(" + std::string(bound_type()) + " p) { return p < 0 ? 0 : p < " + num(width) +
                    " ? (int)p : " + num(width) + "; }");
 }
 
@@ -146,7 +147,7 @@ void KernelPrinter::print_head(Lines &out) const {
   for (size_t u = 0; u < k_.uniforms.size(); ++u) {
     NodeId bare = k_.uniforms[u];
     while (k_[bare].op == Op::Cast) bare = k_[bare].a;
-    if (k_[bare].op != Op::Param && k_[k_.uniforms[u]].op != Op::Len)
+    if (k_[bare].op != Op::Param && (k_[k_.uniforms[u]].op != Op::Len || k_[k_.uniforms[u]].a != flat_axis))
       out.comment(0, names_.uniforms[u] + " = " + comment_text(describe(k_, k_.uniforms[u])));
   }
 }
@@ -188,7 +189,8 @@ std::string KernelPrinter::run() {
 
   Lines prelude, tools, head;
   if (!nothing_) {
-    if (form_.rows > 0 && !form_.unit_pitch && !locals_.empty())
+    if (form_.rows > 0 && !form_.unit_pitch &&
+        std::any_of(locals_.begin(), locals_.end(), [](const Local &l) { return l.flat; }))
       helpers_.use("ceil_div", form_.narrow ? DType::I32 : DType::I64);
   }
   if (!nothing_ || has(SlotKind::Live)) print_tools(tools);

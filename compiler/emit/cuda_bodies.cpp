@@ -35,11 +35,18 @@ std::string KernelPrinter::position(bool lanes) const {
   return lanes ? "start + i64(c + k) * pitch" : "start + i64(p) * pitch";
 }
 
+std::string KernelPrinter::position_of_axis(uint32_t axis, bool lanes) const {
+  for (size_t d = 0; d < form_.row_axes.size(); ++d)
+    if (form_.row_axes[d] == axis) return row_names_[d];
+  return lanes ? "first + c + k" : "first + p";
+}
+
 std::string KernelPrinter::call(const std::string &name, const Reads &r, bool lanes) const {
   std::vector<std::string> args;
   for (uint32_t a : r.args) args.push_back(element(a, lanes));
   for (uint32_t u : r.uniforms) args.push_back(names_.uniforms[u]);
   if (r.position) args.push_back(position(lanes));
+  for (uint32_t a : r.axes) args.push_back(position_of_axis(a, lanes));
   std::string s = name + "(";
   for (size_t k = 0; k < args.size(); ++k) s += (k ? ", " : "") + args[k];
   return s + ")";

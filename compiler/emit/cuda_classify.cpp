@@ -43,19 +43,28 @@ std::string KernelPrinter::any_box(size_t p, const char *both, std::string (*ter
 
 std::string KernelPrinter::holds_everywhere(size_t p) const {
   return any_box(p, " || ", [](const Bound &b) {
-    return conjunction(b.lo.empty() ? "" : b.lo + " <= c", b.hi.empty() ? "" : "z <= " + b.hi);
+    std::string s;
+    for (const std::string &lo : b.lo) s = conjunction(s, lo + " <= c");
+    for (const std::string &hi : b.hi) s = conjunction(s, "z <= " + hi);
+    return s;
   });
 }
 
 std::string KernelPrinter::meets(size_t p) const {
   return any_box(p, " || ", [](const Bound &b) {
-    return conjunction(b.lo.empty() ? "" : b.lo + " < z", b.hi.empty() ? "" : "c < " + b.hi);
+    std::string s;
+    for (const std::string &lo : b.lo) s = conjunction(s, lo + " < z");
+    for (const std::string &hi : b.hi) s = conjunction(s, "c < " + hi);
+    return s;
   });
 }
 
 std::string KernelPrinter::matches(size_t p) const {
   return any_box(p, " || ", [](const Bound &b) {
-    return conjunction(b.lo.empty() ? "" : "p >= " + b.lo, b.hi.empty() ? "" : "p < " + b.hi);
+    std::string s;
+    for (const std::string &lo : b.lo) s = conjunction(s, "p >= " + lo);
+    for (const std::string &hi : b.hi) s = conjunction(s, "p < " + hi);
+    return s;
   });
 }
 
@@ -67,9 +76,9 @@ void KernelPrinter::print_origin(Lines &out) {
     std::string s;
     for (const SlotInfo &slot : slots_)
       if (slot.kind == stride_kind && slot.index == index && stride_kind == SlotKind::InStride)
-        s += (s.empty() ? "r" : " + r") + num(slot.box) + " * " + stride_name + num(slot.box);
+        s += (s.empty() ? "" : " + ") + row_names_[slot.box] + " * " + stride_name + num(slot.box);
       else if (slot.kind == stride_kind && stride_kind == SlotKind::OutStride)
-        s += (s.empty() ? "r" : " + r") + num(slot.index) + " * " + stride_name + num(slot.index);
+        s += (s.empty() ? "" : " + ") + row_names_[slot.index] + " * " + stride_name + num(slot.index);
     if (!name.empty()) s += (s.empty() ? "" : " + ") + std::string("first") + (strided ? " * " + name : "");
     return s;
   };
@@ -84,10 +93,10 @@ void KernelPrinter::print_origin(Lines &out) {
               "the block's first position" + alignment);
   } else {
     const bool narrow = form_.narrow;
-    const std::string type = narrow ? "int" : "i64";
+    const std::string type(form_.row_axes.empty() ? integer() : position_type());
     const std::string row = narrow ? "blockIdx.x / blocks * blockDim.y + threadIdx.y"
                                    : "i64(blockIdx.x / blocks) * blockDim.y + threadIdx.y";
-    const std::string name = form_.rows == 1 ? "r0" : "row";
+    const std::string name = form_.rows == 1 ? row_names_[0] : "row";
     out.add(2, "const " + type + " " + name + " = " + row + ";");
     out.add(2, "if (" + name + " >= rows) return;");
     // Axis 0 is the fastest. Each quotient feeds the next division.
@@ -95,8 +104,8 @@ void KernelPrinter::print_origin(Lines &out) {
       std::string rest = "row";
       for (int d = 0; d + 1 < form_.rows; ++d) {
         const bool last = d + 2 == form_.rows;
-        const std::string length = "length" + num(d), next = last ? "r" + num(d + 1) : "rest" + num(d + 1);
-        out.add(2, "const " + type + " " + next + " = " + rest + " / " + length + ", r" + num(d) + " = " + rest +
+        const std::string length = "length" + num(d), next = last ? row_names_[d + 1] : "rest" + num(d + 1);
+        out.add(2, "const " + type + " " + next + " = " + rest + " / " + length + ", " + row_names_[d] + " = " + rest +
                        " - " + next + " * " + length + ";");
         rest = next;
       }
@@ -109,7 +118,7 @@ void KernelPrinter::print_origin(Lines &out) {
     }
     const std::string step = v_ > 1 ? " * " + num(v_) : "";
     out.add(2,
-            "const " + type +
+            "const " + std::string(integer()) +
                 " first = " + (narrow ? "blockIdx.x % blocks * blockDim.x" : "i64(blockIdx.x % blocks * blockDim.x)") +
                 step + head + ";",
             "the block's first position in the row");
@@ -137,7 +146,7 @@ void KernelPrinter::print_origin(Lines &out) {
   if (form_.rows == 0) return;
   std::string base;
   for (int d = 0; d < form_.rows; ++d)
-    if (has(SlotKind::RowPitch, d)) base += (base.empty() ? "r" : " + r") + num(d) + " * pitch" + num(d);
+    if (has(SlotKind::RowPitch, d)) base += (base.empty() ? "" : " + ") + row_names_[d] + " * pitch" + num(d);
   if (base.empty()) return;
   out.add(2, "const " + std::string(integer()) + " rowbase = " + base + ";",
           "the row's first element in row-major order");
@@ -151,12 +160,21 @@ void KernelPrinter::print_bounds(Lines &out) {
   auto statement = [&](std::vector<std::string> items) { out.statements(2, "const int ", items); };
   if (v_ > 1) statement({"lo = local(-first)", "hi = local(extent - first)"});
   else statement({"hi = local(extent - first)"});
+  std::vector<NodeId> rows;
+  for (const Local &l : locals_)
+    if (l.row != no_node) rows.push_back(l.row);
+  std::vector<std::string> positions(k_.axes.size()), shared;
+  for (size_t d = 0; d < form_.row_axes.size(); ++d)
+    if (form_.row_axes[d] != no_axis) positions[form_.row_axes[d]] = row_names_[d];
+  const std::vector<std::string> texts = row_expressions(k_, names_, helpers_, positions, rows, shared);
+  for (const std::string &line : shared) out.add(2, line);
   std::vector<std::string> items;
-  for (const auto &[local, parameter] : locals_) {
-    std::string at = parameter;
-    if (form_.rows > 0) at += " - rowbase";
-    if (form_.rows > 0 && !form_.unit_pitch) at = "ceil_div(" + at + ", pitch)";
-    items.push_back(local + " = local(" + at + " - first)");
+  size_t next = 0;
+  for (const Local &l : locals_) {
+    std::string at = l.row != no_node ? texts[next++] : l.parameter;
+    if (form_.rows > 0 && l.flat) at += " - rowbase";
+    if (form_.rows > 0 && l.flat && !form_.unit_pitch) at = "ceil_div(" + at + ", pitch)";
+    items.push_back(l.name + " = local(" + at + " - first)");
   }
   statement(items);
 }

@@ -2,6 +2,7 @@
 // The printer of expressions. Every C operator it prints is total for the values it is given; what is not total in C
 // goes through a helper.
 #include "compiler/emit/cuda_expr.h"
+#include "compiler/names/names.h"
 #include "grammar/builtins.h"
 #include <algorithm>
 #include <cmath>
@@ -70,7 +71,7 @@ bool wraps(const Inst &i) {
 class Printer {
 public:
   Printer(const Kernel &k, const KernelNames &names, Helpers &helpers)
-      : k_(k), names_(names), helpers_(helpers), taken_(names.taken) {}
+      : positions(names.axes), k_(k), names_(names), helpers_(helpers), taken_(names.taken) {}
 
   // The returned expression; locals it needs are in `locals`.
   Text root(NodeId n, DType as) {
@@ -80,6 +81,23 @@ public:
     return text(n);
   }
   std::vector<std::string> locals;
+  std::vector<std::string> positions; // names of axes
+  bool in_body = false;               // of the kernel, where positions have 64 bits
+
+  // Several roots, which share locals. What a condition empties reads `condition ? bound : 0`.
+  std::vector<std::string> roots(const std::vector<NodeId> &all) {
+    for (NodeId n : all) count(n);
+    std::vector<std::string> texts;
+    for (NodeId n : all) {
+      const Inst &i = k_[n];
+      const bool empties = i.op == Op::Where && is_literal(k_, i.c) && k_.constants[k_[i.c].a].integer == 0;
+      const Text t = empties && uses_[n] == 1
+                         ? Text{wrap(text(i.a), LogicalOr) + " ? " + wrap(text(i.b), LogicalOr) + " : 0", Conditional}
+                         : text(n);
+      texts.push_back(wrap(t, Sum));
+    }
+    return texts;
+  }
 
 private:
   static constexpr size_t line_room = 88; // longer expressions are cut into locals
@@ -206,6 +224,7 @@ private:
       if (i.type == DType::Bool) return {names_.args[i.a] + " != 0", Equality, true};
       return {names_.args[i.a], Atom, true};
     case Op::Pos:
+      if (i.a != flat_axis) return {positions[i.a], Atom, !k_.form.wide || !in_body};
       return {"i", Atom, true};
     case Op::Unary:
       return unary(n);
@@ -237,8 +256,10 @@ private:
       return cast(n);
     case Op::Call:
       return call(n);
-    case Op::Param:
     case Op::Len:
+      if (i.a == no_axis) return {"extent", Atom, !k_.form.wide};
+      break;
+    case Op::Param:
     case Op::ArgLen:
       break; // host nodes come as uniforms
     }
@@ -490,13 +511,15 @@ Reads reads(const Kernel &k, NodeId root) {
     uint32_t index;
     if (uniform_index(k, n, index)) r.uniforms.push_back(index);
     else if (k[n].op == Op::Load) r.args.push_back(k[n].a);
-    else if (k[n].op == Op::Pos) r.position = true;
+    else if (k[n].op == Op::Pos && k[n].a == flat_axis) r.position = true;
+    else if (k[n].op == Op::Pos) r.axes.push_back(k[n].a);
     else
       for (NodeId o : operands(k, n)) stack.push_back(o);
   }
   std::sort(r.args.begin(), r.args.end());
   r.args.erase(std::unique(r.args.begin(), r.args.end()), r.args.end());
   std::sort(r.uniforms.begin(), r.uniforms.end());
+  std::sort(r.axes.begin(), r.axes.end());
   return r;
 }
 
@@ -510,7 +533,9 @@ void print_function(const Kernel &k, const KernelNames &names, Helpers &helpers,
     const DType d = k[k.uniforms[u]].type;
     parameters.push_back(std::string(d == DType::Index ? "i64" : value(d, false)) + " " + names.uniforms[u]);
   }
-  if (r.position) parameters.push_back(std::string(k.form.wide ? "i128" : "i64") + " i");
+  const std::string position = k.form.wide ? "i128 " : "i64 ";
+  if (r.position) parameters.push_back(position + "i");
+  for (uint32_t a : r.axes) parameters.push_back(position + names.axes[a]);
 
   Printer printer(k, names, helpers);
   const bool guard = type == "bool";
@@ -529,6 +554,16 @@ void print_function(const Kernel &k, const KernelNames &names, Helpers &helpers,
   out.add(0, "}");
 }
 
+std::vector<std::string> row_expressions(const Kernel &k, KernelNames names, Helpers &helpers,
+                                         const std::vector<std::string> &positions, const std::vector<NodeId> &roots,
+                                         std::vector<std::string> &locals) {
+  Printer printer(k, names, helpers);
+  printer.positions = positions, printer.in_body = true;
+  std::vector<std::string> texts = printer.roots(roots);
+  locals = printer.locals;
+  return texts;
+}
+
 std::string describe(const Kernel &k, NodeId n) {
   const Inst &i = k[n];
   switch (i.op) {
@@ -538,7 +573,9 @@ std::string describe(const Kernel &k, NodeId n) {
   case Op::Param:
     return k.arguments[i.a].name;
   case Op::Len:
-    return "n";
+    return i.a < k.axes.size() ? "len(" + k.axes[i.a].name + ")" : i.a == no_axis ? "extent" : "n";
+  case Op::ArgLen:
+    return "len(" + k.arguments[i.a].name + (int32_t(i.b) ? ", " + std::to_string(int32_t(i.b)) : "") + ")";
   case Op::Cast:
     return std::string(spelling(i.type)) + "(" + describe(k, i.a) + ")";
   case Op::Unary:

@@ -10,6 +10,7 @@ namespace elsewise::cuda {
 struct KernelNames {
   std::vector<std::string> args;     // by argument
   std::vector<std::string> uniforms; // by index into Kernel::uniforms
+  std::vector<std::string> axes;     // by index into Kernel::axes: positions, as device functions have them
   std::set<std::string, std::less<>> taken;
 
   /// `wish`, or `wish` with underscores appended until nothing else has that name; the name is then taken.
@@ -19,10 +20,11 @@ struct KernelNames {
 /// "x_f32".
 std::string typed_name(std::string name, DType);
 
-/// What a device function is given: elements of arguments, uniforms, the flat position; in this order.
+/// What a device function is given: elements of arguments, uniforms, the flat position, those of axes; in this order.
 struct Reads {
   std::vector<uint32_t> args, uniforms;
   bool position = false;
+  std::vector<uint32_t> axes;
 };
 
 /// What the root of a piece (or its guard) reads.
@@ -32,6 +34,12 @@ Reads reads(const Kernel &, NodeId root);
 /// Bool for a guard.
 void print_function(const Kernel &, const KernelNames &, Helpers &, std::string_view name, std::string_view type,
                     NodeId root, std::string_view note, Lines &);
+
+/// Row-stage nodes as expressions of the kernel's body, where `positions` are the names of axes. Locals that they share
+/// come in `locals`, in order, and are taken from `names`.
+std::vector<std::string> row_expressions(const Kernel &, KernelNames names, Helpers &,
+                                         const std::vector<std::string> &positions, const std::vector<NodeId> &roots,
+                                         std::vector<std::string> &locals);
 
 /// A uniform's recipe as text for a comment: "n - n // 4".
 std::string describe(const Kernel &, NodeId);

@@ -22,9 +22,15 @@ public:
   std::string run();
 
 private:
-  // One box bound: the kernel's parameter and its place relative to the block.
+  // The bounds of a box, by their places relative to the block: all of them hold.
   struct Bound {
-    std::string lo, hi; // "b2", "e1"; empty if open
+    std::vector<std::string> lo, hi; // "b2", "e1"
+  };
+  // The place of a bound relative to the block, and what it is the place of: a parameter, or a row's own expression.
+  struct Local {
+    std::string name, parameter;
+    NodeId row = no_node;
+    bool flat = true; // on the row-major position: in row form seen from the row's first
   };
 
   // cuda_names.cpp
@@ -60,6 +66,15 @@ private:
   void print_tools(Lines &);
   void print_head(Lines &) const;
 
+  std::string position_of_axis(uint32_t axis, bool lanes) const;
+  bool small(NodeId) const;
+  bool holds_small(NodeId) const;
+  // The type of a row's position, and of bounds: 128 bits if a row's own bound may need them.
+  std::string_view position_type() const { return form_.narrow && small_rows_ ? "int" : "i64"; }
+  std::string_view bound_type() const {
+    const bool rows = !k_.row.empty();
+    return rows && form_.wide ? "i128" : rows ? position_type() : integer();
+  }
   std::string_view integer() const { return form_.narrow ? "int" : "i64"; }
   bool same_view(uint32_t a) const { return a < form_.same_view.size() && form_.same_view[a]; }
   Access access(uint32_t a) const {
@@ -72,7 +87,9 @@ private:
     return std::any_of(slots_.begin(), slots_.end(),
                        [&](const SlotInfo &s) { return s.kind == kind && s.index == index; });
   }
-  static std::string box_suffix(size_t box) { return box ? std::string(1, char('a' + box)) : ""; }
+  static std::string box_suffix(size_t box, size_t range = 0) {
+    return (box ? std::string(1, char('a' + box)) : "") + (range ? "x" : "");
+  }
   bool always(size_t p) const { // no range says where this piece holds
     const auto &boxes = k_.pieces[p].boxes;
     return boxes.empty() || std::any_of(boxes.begin(), boxes.end(), [](const auto &box) { return box.empty(); });
@@ -85,13 +102,15 @@ private:
   std::vector<SlotInfo> slots_;
   KernelNames names_;
   Helpers helpers_;
-  std::string out_;                                         // name of the output pointer
-  std::vector<std::string> vectors_, pointers_;             // by argument: its vector variable and vector pointer
-  std::vector<std::string> values_;                         // by argument: a Broadcast operand's value
-  std::string outs_;                                        // name of its vector pointer
-  std::vector<std::string> strides_;                        // by argument: what its stride parameters' names begin with
-  std::vector<std::vector<Bound>> bounds_;                  // by piece, by box
-  std::vector<std::pair<std::string, std::string>> locals_; // of the bounds: "e1", "end1"
+  std::string out_;                             // name of the output pointer
+  std::vector<std::string> vectors_, pointers_; // by argument: its vector variable and vector pointer
+  std::vector<std::string> values_;             // by argument: a Broadcast operand's value
+  std::string outs_;                            // name of its vector pointer
+  std::vector<std::string> strides_;            // by argument: what its stride parameters' names begin with
+  std::vector<std::vector<Bound>> bounds_;      // by piece, by box
+  std::vector<Local> locals_;                   // of the bounds: "e1" of "end1"
+  std::vector<std::string> row_names_;          // by row axis: its position in the kernel's body
+  bool small_rows_ = true;                      // no row's bound leaves 32 bits where form.narrow says so
   std::vector<Reads> values_read_, guards_read_;
   size_t count_ = 0;                   // pieces that can be reached: a piece that always holds ends the list
   size_t masked_ = 0;                  // pieces with a bit in the mask; 0: no mask

@@ -2,6 +2,8 @@
 // Names in emitted kernels: those of the spec stay as they are unless C++, CUDA or the kernel itself has them. It
 // prints nothing.
 #include "compiler/emit/cuda_kernel.h"
+#include "compiler/names/names.h"
+#include <map>
 
 namespace elsewise::cuda {
 
@@ -20,6 +22,54 @@ static constexpr const char *reserved[] = {
     "elsewise", "Live", "live", "at", "out", "outs", "extent", "rows", "row", "shift", "blocks", "first", "start",
     "rowbase", "head", "pitch", "out_stride", "lo", "hi", "c", "z", "p", "k", "v", "i", "n", "may"};
 
+// A name of the spec in letters that C has, and no macro's.
+static std::string plain_name(const std::string &name) {
+  std::string wish;
+  bool lower = name.size() < 3; // long names all in capitals may be somebody's macro
+  for (unsigned char ch : name) {
+    if (ch < 0x80) wish += char(ch);
+    else {
+      static constexpr char hex[] = "0123456789abcdef";
+      wish += hex[ch >> 4], wish += hex[ch & 15];
+    }
+    lower |= ch >= 'a' && ch <= 'z';
+  }
+  if (wish.empty() || (wish[0] >= '0' && wish[0] <= '9')) wish = "u" + wish;
+  if (wish[0] == '_' || !lower || wish.find("__") != std::string::npos) wish += wish.back() == '_' ? "x" : "_";
+  return wish;
+}
+
+// In the narrow form rows and lengths stay below 2^30: sums of one position and small constants stay in 32 bits.
+bool KernelPrinter::small(NodeId n) const {
+  const Inst &i = k_[n];
+  auto constant = [&](NodeId o) {
+    constexpr int limit = 1 << 24;
+    if (k_[o].op != Op::Const) return false;
+    const __int128 v = k_.constants[k_[o].a].integer;
+    return -limit < v && v < limit;
+  };
+  auto leaf = [&](NodeId o) {
+    return k_[o].op == Op::Pos || (k_[o].op == Op::Len && k_[o].a == no_axis) || constant(o);
+  };
+  if (leaf(n)) return true;
+  if (i.op == Op::Where) return holds_small(i.a) && small(i.b) && small(i.c);
+  if (i.op == Op::Binary && (BinaryOp(i.sub) == BinaryOp::Add || BinaryOp(i.sub) == BinaryOp::Sub))
+    return (leaf(i.a) && constant(i.b)) || (constant(i.a) && leaf(i.b));
+  return false;
+}
+
+// A row's condition that compares what small() allows.
+bool KernelPrinter::holds_small(NodeId n) const {
+  const Inst &i = k_[n];
+  if (i.op == Op::Const) return true;
+  if (i.op == Op::Logic) {
+    for (NodeId o : operands(k_, n))
+      if (!holds_small(o)) return false;
+    return true;
+  }
+  return i.op == Op::Compare && k_[i.a].type == DType::Index && small(i.a) && small(i.b);
+}
+
 void KernelPrinter::choose_names() {
   for (const char *word : reserved) names_.taken.insert(word);
   for (const std::string &word : helper_words()) names_.taken.insert(word);
@@ -28,40 +78,57 @@ void KernelPrinter::choose_names() {
   for (size_t p = 1; p <= pieces; ++p)
     for (const char *word : {"piece", "guard", "all"}) names_.taken.insert(word + num(p));
   // Pieces that share a bound share its parameter: the name is the first one's.
-  auto bound = [&](NodeId node) -> std::string {
-    if (node == no_node) return "";
-    const SlotInfo &s = slots_[bound_slot(k_, slots_, node)];
-    const std::string at = num(s.index + 1) + box_suffix(s.box);
-    const bool begin = s.kind == SlotKind::Begin;
-    names_.taken.insert((begin ? "begin" : "end") + at);
-    const std::string local = (begin ? "b" : "e") + at;
-    if (names_.taken.insert(local).second) locals_.push_back({local, (begin ? "begin" : "end") + at});
-    return local;
+  std::map<std::pair<NodeId, uint8_t>, std::string> known;
+  auto bound = [&](NodeId node, uint8_t axis, bool begin, std::string at) {
+    std::string &local = known[{node, axis}];
+    if (!local.empty()) return local;
+    Local made{.flat = axis == flat_axis};
+    if (k_[node].stage == Stage::Row) {
+      made.row = node;
+      small_rows_ &= small(node);
+    } else {
+      const SlotInfo &s = slots_[bound_slot(k_, slots_, node, axis)];
+      at = num(s.index + 1) + box_suffix(s.box, s.range), begin = s.kind == SlotKind::Begin;
+      made.parameter = (begin ? "begin" : "end") + at;
+      names_.taken.insert(made.parameter);
+    }
+    made.name = (begin ? "b" : "e") + at;
+    names_.taken.insert(made.name);
+    locals_.push_back(made);
+    return local = made.name;
   };
   for (size_t p = 0; p < count_; ++p) {
     bounds_.emplace_back();
-    for (const auto &box : k_.pieces[p].boxes) {
-      bounds_.back().emplace_back();
-      for (const Range &r : box) bounds_.back().back() = {bound(r.lo), bound(r.hi)};
+    for (size_t x = 0; x < k_.pieces[p].boxes.size(); ++x) {
+      const auto &box = k_.pieces[p].boxes[x];
+      Bound &all = bounds_.back().emplace_back();
+      for (size_t r = 0; r < box.size(); ++r) {
+        const std::string at = num(p + 1) + box_suffix(x, r);
+        if (box[r].lo != no_node) all.lo.push_back(bound(box[r].lo, box[r].axis, true, at));
+        if (box[r].hi != no_node) all.hi.push_back(bound(box[r].hi, box[r].axis, false, at));
+      }
     }
   }
   for (int d = 0; d <= form_.rows; ++d)
     for (const char *word : {"r", "rest", "length", "pitch", "out_stride"}) names_.taken.insert(word + num(d));
 
   for (const Argument &a : k_.arguments) {
-    std::string wish;
-    bool lower = a.name.size() < 3; // long names all in capitals may be somebody's macro
-    for (unsigned char ch : a.name) {
-      if (ch < 0x80) wish += char(ch);
-      else {
-        static constexpr char hex[] = "0123456789abcdef";
-        wish += hex[ch >> 4], wish += hex[ch & 15];
-      }
-      lower |= ch >= 'a' && ch <= 'z';
-    }
-    if (wish.empty() || (wish[0] >= '0' && wish[0] <= '9')) wish = "u" + wish;
-    if (wish[0] == '_' || !lower || wish.find("__") != std::string::npos) wish += wish.back() == '_' ? "x" : "_";
-    names_.args.push_back(names_.fresh(wish));
+    names_.args.push_back(names_.fresh(plain_name(a.name)));
+  }
+  // Axes: as written, where a row's position or a device function's parameter may have that name.
+  const std::set<std::string, std::less<>> body{"c",    "z",     "p",      "k",     "v",      "n",     "at",
+                                                "rows", "row",   "extent", "shift", "blocks", "first", "start",
+                                                "head", "pitch", "lo",     "hi",    "may",    "out",   "outs"};
+  for (const Axis &axis : k_.axes) {
+    const std::string wish = plain_name(axis.name);
+    if (body.contains(wish) || (wish == "i" && !position_)) names_.axes.push_back(wish); // the body's own words mean nothing inside a function
+    else names_.axes.push_back(names_.fresh(wish));
+  }
+  for (int d = 0; d < form_.rows; ++d) {
+    const uint8_t axis = size_t(d) < form_.row_axes.size() ? form_.row_axes[d] : no_axis;
+    std::string name = axis == no_axis ? "r" + num(d) : names_.axes[axis];
+    if (body.contains(name)) name = names_.fresh(name);
+    row_names_.push_back(name);
   }
   // A parameter keeps its name in its first use; what is worked out on the host has a number and a line in the head
   // comment.
@@ -73,7 +140,10 @@ void KernelPrinter::choose_names() {
     if (k_[bare].op == Op::Param && named.insert(k_[bare].a).second) names_.uniforms.push_back(names_.args[k_[bare].a]);
     else if (k_[bare].op == Op::Param)
       names_.uniforms.push_back(names_.fresh(typed_name(names_.args[k_[bare].a], k_[u].type)));
-    else if (k_[u].op == Op::Len) names_.uniforms.push_back("n");
+    else if (k_[u].op == Op::Len && k_[u].a == flat_axis) names_.uniforms.push_back("n");
+    else if (k_[u].op == Op::Len) names_.uniforms.push_back(names_.fresh("len_" + plain_name(k_.axes[k_[u].a].name)));
+    else if (k_[u].op == Op::ArgLen && int32_t(k_[u].b) >= 0)
+      names_.uniforms.push_back(names_.fresh("len_" + names_.args[k_[u].a] + (k_[u].b ? num(k_[u].b) : "")));
     else names_.uniforms.push_back(names_.fresh("u" + num(++number)));
   }
   for (const std::string &name : names_.args) {

@@ -53,7 +53,7 @@ public:
 
 private:
   struct Bounds {
-    Value *lo = nullptr, *hi = nullptr; // along the inner axis; null is open
+    SmallVector<Value *, 2> lo, hi; // along the inner axis: all of them hold
   };
   struct Piece {
     bool everywhere = false;      // no box: every position, as far as ranges go
@@ -82,7 +82,7 @@ private:
 
   std::string slot_name(const SlotInfo &s) const {
     const std::string n = std::to_string(s.index), nth = std::to_string(s.index + 1),
-                      box = s.box ? "_" + std::to_string(s.box + 1) : "";
+                      box = (s.box ? "_" + std::to_string(s.box + 1) : "") + (s.range ? "x" : "");
     switch (s.kind) {
     case SlotKind::Out:
       return k.outputs.size() > 1 ? "out" + nth : "out";
@@ -126,6 +126,9 @@ private:
         fixed[node] = v;
       } else if (s.kind == SlotKind::Out || s.kind == SlotKind::In) {
         v = load_slot(b.getPtrTy(), i, slot_name(s));
+      } else if (s.kind == SlotKind::Begin || s.kind == SlotKind::End) {
+        bound_slots[{bound_node(k, s), bound_axis(k, s)}] = i;
+        v = load_slot(b.getInt64Ty(), i, slot_name(s));
       } else if (s.kind != SlotKind::Extent &&
                  s.kind != SlotKind::Rows) { // those two are the caller's, who passes ranges
         v = load_slot(b.getInt64Ty(), i, slot_name(s));
@@ -183,7 +186,6 @@ private:
     b.SetInsertPoint(loop);
     PHINode *r = b.CreatePHI(b.getInt64Ty(), 2, "r");
     r->addIncoming(row_begin, entry);
-    std::vector<PHINode *> at;
     for (unsigned d = 0; d < rows; ++d) {
       at.push_back(b.CreatePHI(b.getInt64Ty(), 2, "row" + Twine(d)));
       at[d]->addIncoming(start[d], entry);
@@ -227,22 +229,34 @@ private:
 
   // ---- one row: segments
 
-  // A bound on the flat position, as one on this row's inner position: ceil((bound - rowbase) / pitch), never negative.
-  Value *in_row(NodeId node) {
-    if (node == no_node) return nullptr;
-    const uint32_t slot = bound_slot(k, infos, node);
-    if (slot >= slot_values.size()) {
-      broken = "a bound is not in the list of launch arguments";
-      return nullptr;
-    }
-    Value *&bound = bounds[slot];
+  // A bound as one on this row's inner position. On the flat position that is ceil((bound - rowbase) / pitch), never
+  // negative.
+  Value *in_row(NodeId node, uint8_t axis) {
+    Value *&bound = bounds[{node, axis}];
     if (bound) return bound;
-    bound = slot_values[slot];
+    if (k[node].stage == Stage::Row) {
+      bound = near(value(node));
+    } else if (const auto found = bound_slots.find({node, axis}); found != bound_slots.end()) {
+      bound = slot_values[found->second];
+    } else {
+      broken = "a bound is not in the list of launch arguments";
+      return bound = b.getInt64(0);
+    }
+    if (axis != flat_axis) return bound;
     if (rowbase) bound = b.CreateSub(bound, rowbase);
     if (k.form.unit_pitch) return bound;
     Value *pitch = required(SlotKind::InnerPitch);
     bound = b.CreateBinaryIntrinsic(Intrinsic::smax, bound, b.getInt64(0));
     return bound = b.CreateUDiv(b.CreateAdd(bound, b.CreateSub(pitch, b.getInt64(1))), pitch);
+  }
+
+  // A bound that a row works out, in 64 bits and so far within them that a position can be subtracted.
+  Value *near(Value *bound) {
+    if (!k.form.wide) return bound; // the host saw to it
+    llvm::Type *wide = bound->getType();
+    bound = b.CreateBinaryIntrinsic(Intrinsic::smax, bound, ConstantInt::get(wide, 0));
+    bound = b.CreateBinaryIntrinsic(Intrinsic::smin, bound, ConstantInt::get(wide, uint64_t(1) << 62));
+    return b.CreateTrunc(bound, b.getInt64Ty());
   }
 
   void row(BasicBlock *done) {
@@ -253,10 +267,13 @@ private:
       piece.identity = is_identity(k, p);
       piece.everywhere = k.pieces[p].boxes.empty();
       for (const auto &box : k.pieces[p].boxes) {
-        const Range &range = box.front(); // one axis, one range a box
-        const Bounds bound{in_row(range.lo), in_row(range.hi)};
-        if (!bound.lo && !bound.hi) piece.everywhere = true;
-        piece.boxes.push_back(bound);
+        Bounds bound;
+        for (const Range &range : box) {
+          if (range.lo != no_node) bound.lo.push_back(in_row(range.lo, range.axis));
+          if (range.hi != no_node) bound.hi.push_back(in_row(range.hi, range.axis));
+        }
+        if (bound.lo.empty() && bound.hi.empty()) piece.everywhere = true;
+        piece.boxes.push_back(std::move(bound));
       }
       pieces.push_back(std::move(piece));
     }
@@ -271,7 +288,7 @@ private:
 
     b.SetInsertPoint(work);
     stop = end; // the nearest bound beyond c: until there the same pieces hold
-    for (const auto &[slot, bound] : bounds)
+    for (const auto &[which, bound] : bounds)
       stop = b.CreateSelect(b.CreateAnd(b.CreateICmpSLT(c, bound), b.CreateICmpSLT(bound, stop)), bound, stop);
     stop->setName("stop");
     dispatch(next);
@@ -290,11 +307,9 @@ private:
     Value *any = b.getFalse();
     for (const Bounds &box : pieces[p].boxes) {
       Value *inside = b.getTrue();
-      if (box.lo) inside = b.CreateICmpSLE(box.lo, c);
-      if (box.hi) {
-        Value *below = b.CreateICmpSLT(c, box.hi);
-        inside = box.lo ? b.CreateAnd(inside, below) : below;
-      }
+      auto also = [&](Value *v) { inside = inside == b.getTrue() ? v : b.CreateAnd(inside, v); };
+      for (Value *lo : box.lo) also(b.CreateICmpSLE(lo, c));
+      for (Value *hi : box.hi) also(b.CreateICmpSLT(c, hi));
       any = any == b.getFalse() ? inside : b.CreateOr(any, inside);
     }
     return any;
@@ -356,6 +371,7 @@ private:
     t = b.CreatePHI(b.getInt64Ty(), 2, "t"); // counts from the segment's start
     t->addIncoming(b.getInt64(0), before);
     values.clear(), raw.clear();
+    ahead = before->getTerminator();
     std::vector<Value *> result(k.outputs.size());
     for (size_t i = choices.size(); i-- > 0;) {
       const elsewise::Piece &piece = k.pieces[choices[i].piece];
@@ -388,6 +404,7 @@ private:
       const bool moves = in[a] && access(a) != Access::Broadcast;
       in_here.push_back(moves ? at_c(in[a], k.arguments[a].type.dtype, in_inner(a)) : nullptr);
     }
+    if (!uses_flat(k)) return;
     first = k.form.unit_pitch ? static_cast<Value *>(c) : b.CreateMul(c, required(SlotKind::InnerPitch));
     if (rowbase) first = b.CreateAdd(rowbase, first);
   }
@@ -441,15 +458,27 @@ private:
   // What is written for a value: a bare element moves as bits.
   Value *stored(NodeId n, DType d) { return k[n].op == Op::Load ? raw_load(n) : arithmetic.to_memory(d, value(n)); }
 
-  Value *position() {
+  Value *position(uint32_t axis) {
+    for (size_t d = 0; d < k.form.row_axes.size(); ++d)
+      if (k.form.row_axes[d] == axis) return b.CreateSExt(at[d], arithmetic.type(DType::Index));
+    if (axis != flat_axis) return b.CreateSExt(b.CreateAdd(c, t), arithmetic.type(DType::Index));
     Value *step = k.form.unit_pitch ? static_cast<Value *>(t) : b.CreateMul(t, required(SlotKind::InnerPitch));
     return b.CreateSExt(b.CreateAdd(first, step), arithmetic.type(DType::Index));
   }
 
   Value *value(NodeId n) {
     if (const auto found = fixed.find(n); found != fixed.end()) return found->second;
+    if (const auto found = row_values.find(n); found != row_values.end()) return found->second;
     if (const auto found = values.find(n); found != values.end()) return found->second;
-    Value *v = make(n);
+    if (k[n].stage == Stage::Row && !ahead) return row_values[n] = make(n); // of a bound
+    Value *v = nullptr;
+    if (k[n].stage == Stage::Row) { // the same along the segment: worked out ahead of its loop
+      IRBuilderBase::InsertPointGuard guard(b);
+      b.SetInsertPoint(ahead);
+      v = make(n);
+    } else {
+      v = make(n);
+    }
     values[n] = v;
     return v;
   }
@@ -460,7 +489,7 @@ private:
     case Op::Const:
       return arithmetic.constant(i.type, k.constants[i.a]);
     case Op::Pos:
-      return position();
+      return position(i.a);
     case Op::Load:
       if (const auto found = broadcast.find(i.a); found != broadcast.end()) return found->second.second;
       return arithmetic.from_memory(i.type, raw_load(n));
@@ -491,8 +520,10 @@ private:
       for (uint32_t o = 0; o < i.b; ++o) operands.push_back(value(k.operands[i.a + o]));
       return arithmetic.call(builtins()[i.sub], k[k.operands[i.a]].type, operands);
     }
-    case Op::Param:
     case Op::Len:
+      if (i.a == no_axis) return b.CreateSExt(function->getArg(4), arithmetic.type(DType::Index)); // or the chunk's end
+      break;
+    case Op::Param:
     case Op::ArgLen:
       break;
     }
@@ -527,17 +558,21 @@ private:
 
   // the row
   std::vector<Value *> out, in;                              // where it starts, by output and argument
+  std::vector<PHINode *> at;                                 // its position along each row axis
+  DenseMap<NodeId, Value *> row_values;                      // what its bounds need
   Value *rowbase = nullptr;                                  // flat position of its first element; null: 0
   DenseMap<uint32_t, std::pair<Value *, Value *>> broadcast; // by argument: bits, value
   std::vector<Piece> pieces;
-  std::map<uint32_t, Value *> bounds; // by slot: inner position of this row
-  PHINode *c = nullptr;               // where the segment starts
+  std::map<std::pair<NodeId, uint8_t>, Value *> bounds; // by node and axis: inner position of this row
+  std::map<std::pair<NodeId, uint8_t>, size_t> bound_slots;
+  PHINode *c = nullptr; // where the segment starts
   Value *stop = nullptr;
 
   // the element: t steps beyond where its segment starts
   std::vector<Value *> out_here, in_here;
   Value *first = nullptr;
   PHINode *t = nullptr;
+  Instruction *ahead = nullptr; // what is the same along the segment goes before this
   DenseMap<NodeId, Value *> values, raw;
 };
 

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of launch arguments of a scheduled kernel, in order. It knows what is passed and not how.
 #include "compiler/ir/abi.h"
+#include "compiler/names/names.h"
 #include <algorithm>
+#include <set>
 
 namespace elsewise {
 
 static bool reads_position(const Kernel &k, const std::vector<std::vector<Step>> &lists) {
   for (const auto &steps : lists)
     for (const Step &s : steps)
-      if (k[s.node].op == Op::Pos) return true;
+      if (k[s.node].op == Op::Pos && k[s.node].a == flat_axis) return true;
   return false;
 }
 
-bool uses_position(const Kernel &k) {
-  const bool bounded = std::any_of(k.pieces.begin(), k.pieces.end(), [](const Piece &p) { return !p.boxes.empty(); });
-  return bounded || reads_position(k, k.guards) || reads_position(k, k.bodies);
+bool uses_flat(const Kernel &k) {
+  for (const Piece &p : k.pieces)
+    for (const auto &box : p.boxes)
+      for (const Range &r : box)
+        if (r.axis == flat_axis) return true;
+  return reads_position(k, k.guards) || reads_position(k, k.bodies);
 }
 
 bool is_identity(const Kernel &k, uint32_t piece) {
@@ -36,24 +41,29 @@ bool has_live(const Kernel &k) {
 
 NodeId bound_node(const Kernel &k, const SlotInfo &s) {
   if (s.kind != SlotKind::Begin && s.kind != SlotKind::End) return no_node;
-  const Range &r = k.pieces[s.index].boxes[s.box].front();
+  const Range &r = k.pieces[s.index].boxes[s.box][s.range];
   return s.kind == SlotKind::Begin ? r.lo : r.hi;
 }
 
-uint32_t bound_slot(const Kernel &k, const std::vector<SlotInfo> &list, NodeId bound) {
+uint8_t bound_axis(const Kernel &k, const SlotInfo &s) { return k.pieces[s.index].boxes[s.box][s.range].axis; }
+
+uint32_t bound_slot(const Kernel &k, const std::vector<SlotInfo> &list, NodeId bound, uint8_t axis) {
   for (uint32_t s = 0; s < list.size(); ++s)
-    if (bound_node(k, list[s]) == bound && (list[s].kind == SlotKind::Begin || list[s].kind == SlotKind::End)) return s;
+    if ((list[s].kind == SlotKind::Begin || list[s].kind == SlotKind::End) && bound_node(k, list[s]) == bound &&
+        bound_axis(k, list[s]) == axis)
+      return s;
   return ~0u;
 }
 
 std::vector<SlotInfo> slots(const Kernel &k, Backend backend) {
   const Form &f = k.form;
   const uint32_t arguments = uint32_t(k.arguments.size()), rows = f.rows;
-  const bool gpu = backend == Backend::Cuda, positions = uses_position(k);
+  const bool gpu = backend == Backend::Cuda, positions = uses_flat(k);
+  std::set<std::pair<NodeId, uint8_t>> passed; // bounds: equal ones share a slot
   auto read = [&](uint32_t a) { return f.args[a] != Access::Absent && !f.same_view[a]; };
   std::vector<SlotInfo> list;
-  auto add = [&](SlotKind kind, uint32_t index = 0, uint32_t box = 0, DType type = DType::Index) {
-    list.push_back({kind, index, box, type});
+  auto add = [&](SlotKind kind, uint32_t index = 0, uint32_t box = 0, DType type = DType::Index, uint8_t range = 0) {
+    list.push_back({kind, index, box, type, range});
   };
 
   for (uint32_t o = 0; o < k.outputs.size(); ++o) add(SlotKind::Out, o, 0, k.outputs[o]);
@@ -64,9 +74,13 @@ std::vector<SlotInfo> slots(const Kernel &k, Backend backend) {
   add(SlotKind::Extent);
   for (uint32_t p = 0; p < k.pieces.size(); ++p)
     for (uint32_t b = 0; b < k.pieces[p].boxes.size(); ++b) {
-      const Range &r = k.pieces[p].boxes[b].front(); // one axis, one range a box
-      if (r.lo != no_node && bound_slot(k, list, r.lo) == ~0u) add(SlotKind::Begin, p, b);
-      if (r.hi != no_node && bound_slot(k, list, r.hi) == ~0u) add(SlotKind::End, p, b);
+      const auto &box = k.pieces[p].boxes[b];
+      for (uint8_t i = 0; i < box.size(); ++i)
+        for (const SlotKind kind : {SlotKind::Begin, SlotKind::End}) {
+          const NodeId bound = kind == SlotKind::Begin ? box[i].lo : box[i].hi;
+          if (bound == no_node || k[bound].stage != Stage::Host) continue; // a row works its own bounds out
+          if (passed.insert({bound, box[i].axis}).second) add(kind, p, b, DType::Index, i);
+        }
     }
   for (uint32_t r = 0; r + 1 < rows; ++r) add(SlotKind::RowLength, r);
   if (positions) {

@@ -17,14 +17,14 @@ union Slot {
 static_assert(sizeof(Slot) == 8);
 
 enum class SlotKind : uint8_t {
-  Out,     // pointer of output `index`
-  In,      // pointer of argument `index` (absent if it is the same view as `out`)
-  Uniform, // Kernel::uniforms[index], in its node's type
-  Rows,    // i64: number of rows                                         (form.rows > 0)
-  Extent,  // i64: positions along the inner axis
-  End,   // i64: box bound hi, clamped to [0, n]; `index` piece, `box`   (flat positions; in row form the code subtracts
-         // rowbase)
-  Begin, // i64: box bound lo, likewise
+  Out,        // pointer of output `index`
+  In,         // pointer of argument `index` (absent if it is the same view as `out`)
+  Uniform,    // Kernel::uniforms[index], in its node's type
+  Rows,       // i64: number of rows                                         (form.rows > 0)
+  Extent,     // i64: positions along the inner axis
+  End,        // i64: box bound hi that the host knows, clamped to [0, n]; `index` piece, `box`, `range` in it (flat
+              // positions: in row form the code subtracts rowbase; of the inner axis: clamped to [0, extent])
+  Begin,      // i64: box bound lo, likewise
   RowLength,  // i64: length of row axis `index`; axis 0 is the fastest; the slowest needs none
   RowPitch,   // i64: how much one step of row axis `index` adds to the flat position (only if positions are used)
   InnerPitch, // i64: the same for the inner axis                            (!unit_pitch, positions used)
@@ -41,6 +41,7 @@ struct SlotInfo {
   SlotKind kind;
   uint32_t index = 0, box = 0;
   DType type = DType::Index;
+  uint8_t range = 0; // Begin, End: which range of the box
 };
 
 /// Blocks of an in-place launch that have work: blocks from begin[r] on are the domain's first[r], first[r]+1, …;
@@ -51,7 +52,7 @@ struct LiveRanges {
 };
 
 /// True if some piece reads or bounds a flat position.
-bool uses_position(const Kernel &);
+bool uses_flat(const Kernel &);
 /// True for a piece whose value is the element itself of an argument that is the same view as `out`: nothing to do
 /// there.
 bool is_identity(const Kernel &, uint32_t piece);
@@ -63,9 +64,11 @@ enum class Backend : uint8_t { Cpu, Cuda };
 std::vector<SlotInfo> slots(const Kernel &, Backend);
 /// The host node behind a Begin or End slot; no_node for the other kinds.
 NodeId bound_node(const Kernel &, const SlotInfo &);
-/// Where `bound`, a range's lo or hi, is passed: index into slots(). Equal bounds share the slot of the first,
-/// whichever end that was. ~0u: nowhere.
-uint32_t bound_slot(const Kernel &, const std::vector<SlotInfo> &, NodeId bound);
+/// The axis that a Begin or End slot bounds: flat_axis, or the inner one.
+uint8_t bound_axis(const Kernel &, const SlotInfo &);
+/// Where `bound`, a range's lo or hi, is passed: index into slots(). Equal bounds of one axis share the slot of the
+/// first, whichever end that was. ~0u: nowhere, as a row's own bound is.
+uint32_t bound_slot(const Kernel &, const std::vector<SlotInfo> &, NodeId bound, uint8_t axis = 255);
 
 inline constexpr int block_threads = 256; // threads a block in one-row form: a block covers 256 * V positions
 

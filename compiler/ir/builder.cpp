@@ -2,6 +2,7 @@
 // Makes IR nodes so that equal nodes are one, with the stage that their operands give. It folds only what is exact
 // whatever the operands are.
 #include "compiler/ir/ir.h"
+#include <algorithm>
 #include <bit>
 #include <cassert>
 #include <cmath>
@@ -35,7 +36,11 @@ static bool host_type(DType d) { return d == DType::Index || d == DType::F64 || 
 
 Stage natural_stage(const Kernel &k, const Inst &i) {
   if (i.op == Op::Const || i.op == Op::Param || i.op == Op::Len || i.op == Op::ArgLen) return Stage::Host;
-  if (i.op == Op::Pos || i.op == Op::Load) return Stage::Element;
+  if (i.op == Op::Load) return Stage::Element;
+  if (i.op == Op::Pos) {
+    const auto &rows = k.form.row_axes;
+    return std::find(rows.begin(), rows.end(), i.a) == rows.end() ? Stage::Element : Stage::Row;
+  }
   Stage latest = Stage::Host;
   bool plain = i.op == Op::Cast || host_type(i.type);
   for (NodeId o : operands(k, i)) {

@@ -26,12 +26,13 @@
 namespace elsewise {
 
 using NodeId = uint32_t;
+inline constexpr uint8_t no_axis = 254; // flat_axis is 255
 inline constexpr NodeId no_node = ~0u;
 
 enum class Op : uint8_t {
   Const,   // a: index into constants
   Param,   // a: argument; Index, F64 or Bool
-  Len,     // a: axis, an index into Kernel::axes (flat_axis: the number of elements)
+  Len,     // a: axis, an index into Kernel::axes (flat_axis: the number of elements; no_axis: the positions of a row)
   Pos,     // a: likewise (flat_axis: the row-major index)
   ArgLen,  // a: argument, b: which of its axes; as a signed number, negative from the right. Host
   Load,    // a: argument, read at this element
@@ -70,14 +71,16 @@ struct Constant {
   double real = 0;
 };
 
-/// lo <= position(axis) < hi; no_node is open. Host nodes of type Index; the host clamps them to the axis.
+/// lo <= position(axis) < hi; no_node is open. axis: flat_axis, or Form::inner_axis for positions in the row. Host or
+/// Row nodes of type Index; they are clamped to the axis.
 struct Range {
   uint8_t axis;
   NodeId lo = no_node, hi = no_node;
 };
 
 struct Piece {
-  std::vector<std::vector<Range>> boxes; // or of ands, at most 4; none: every position. Filled by the ranges pass
+  std::vector<std::vector<Range>> boxes; // or of ands, at most 4; none: every position. Filled by the ranges pass. One
+                                         // range an axis in a box
   NodeId guard = no_node; // Bool; before the ranges pass the whole guard, afterwards the residual that no range can say
   std::vector<NodeId> values; // one an output, of Kernel::outputs' type
   Span where;
@@ -126,8 +129,6 @@ enum class Access : uint8_t {
   Strided,   // any other inner stride
 };
 
-inline constexpr uint8_t no_axis = 254; // flat_axis is 255
-
 /// Layout class: what of shapes, strides and alignment decides code. Everything else of them is a launch argument.
 struct Form {
   uint8_t rows = 0;            // row axes left after merging; 0: one row
@@ -157,10 +158,11 @@ struct Kernel {
   std::vector<Piece> pieces;
   std::vector<Check> checks;
   std::string source; // the whole spec, for the head comment
-  Form form;          // set by the form pass
+  Form form;          // set by the axes and form passes
   // Filled by the schedule pass, empty until then.
   std::vector<NodeId> host;              // host nodes that anything needs, in order
-  std::vector<NodeId> uniforms;          // host nodes that element code reads as launch arguments (not bounds)
+  std::vector<NodeId> uniforms;          // host nodes that row and element code reads as launch arguments (not bounds)
+  std::vector<NodeId> row;               // row nodes that bounds need, in order
   std::vector<std::vector<Step>> guards; // by piece: element nodes of the residual guard, in order
   std::vector<std::vector<Step>> bodies; // by piece: element nodes of the values, in order (Load included, once)
 
@@ -168,8 +170,9 @@ struct Kernel {
   Span span(NodeId n) const { return n < spans.size() ? spans[n] : Span{}; }
 };
 
-/// The stage of a node by its operands. Host holds only Index, F64 and Bool nodes, and casts of host nodes to any type;
-/// constants are Host everywhere. A scheduled kernel may hold a node later than this, never earlier.
+/// The stage of a node by its operands, and of a position by the form. Host holds only Index, F64 and Bool nodes, and
+/// casts of host nodes to any type; constants are Host everywhere. A scheduled kernel may hold a node later than this,
+/// never earlier.
 Stage natural_stage(const Kernel &, const Inst &);
 
 /// Makes nodes of a Kernel; equal nodes are one. Folds only what is exact in every case (cast of cast that widened,

@@ -40,6 +40,7 @@ void quoted(raw_ostream &out, std::string_view s) {
 
 void axis(raw_ostream &out, const Kernel &k, uint32_t a) {
   if (a < k.axes.size()) out << k.axes[a].name;
+  else if (a == no_axis) out << "row";
   else a == 255 ? out << "flat" : out << a;
 }
 
@@ -213,6 +214,7 @@ std::string print(const Kernel &k) {
   if (k.bodies.empty()) return text;
   list(out, "host", k.host);
   list(out, "uniforms", k.uniforms);
+  if (!k.row.empty()) list(out, "rows", k.row);
   for (size_t p = 0; p < k.bodies.size(); ++p) {
     if (!k.guards[p].empty()) steps(out, "guard", k.pieces[p], k.guards[p]);
     steps(out, "body", k.pieces[p], k.bodies[p]);

@@ -4,6 +4,7 @@
 #include "compiler/ir/ir.h"
 #include "grammar/builtins.h"
 #include "llvm/ADT/Twine.h"
+#include <algorithm>
 
 namespace elsewise {
 namespace {
@@ -49,7 +50,9 @@ std::string types(const Kernel &k, const Inst &i) {
     return i.type == k.arguments[i.a].type.dtype ? "" : "has not the dtype of its tensor";
   case Op::Len:
   case Op::Pos:
-    return i.type == DType::Index && (i.a == flat || i.a < k.axes.size()) ? "" : "is not an index of a known axis";
+    return i.type == DType::Index && (i.a == flat || i.a < k.axes.size() || (i.a == no_axis && i.op == Op::Len))
+               ? ""
+               : "is not an index of a known axis";
   case Op::ArgLen:
     if (i.a >= k.arguments.size() || k.arguments[i.a].type.kind != ArgKind::Tensor)
       return "measures what is not a tensor";
@@ -102,13 +105,14 @@ std::string ranges(const Kernel &k, const Piece &p) {
   for (const auto &box : p.boxes) {
     if (box.empty()) return "has an empty box";
     for (size_t r = 0; r < box.size(); ++r) {
-      if (box[r].axis != flat) return "has a range on an unknown axis";
+      if (box[r].axis != flat && box[r].axis != k.form.inner_axis)
+        return "has a range on an axis that is not the inner one";
       for (size_t s = 0; s < r; ++s)
         if (box[s].axis == box[r].axis) return "has two ranges of one axis in a box";
       if (box[r].lo == no_node && box[r].hi == no_node) return "has a range that is open at both ends";
       for (const NodeId b : {box[r].lo, box[r].hi})
-        if (b != no_node && (b >= k.insts.size() || k[b].stage != Stage::Host || k[b].type != DType::Index))
-          return "has a bound that is not an index of the host";
+        if (b != no_node && (b >= k.insts.size() || k[b].stage == Stage::Element || k[b].type != DType::Index))
+          return "has a bound that is not an index of the host or of a row";
     }
   }
   return {};
@@ -136,6 +140,14 @@ std::string check(const Kernel &k, const Check &c) {
 std::string form(const Kernel &k) {
   const Form &f = k.form;
   if (f.args.empty() && k.bodies.empty()) return {};
+  std::vector<uint8_t> loops = f.row_axes;
+  loops.push_back(f.inner_axis);
+  if (f.row_axes.size() > f.rows) return "places more axes than there are rows";
+  for (size_t a = 0; a < loops.size(); ++a) {
+    if (loops[a] == no_axis) continue;
+    if (loops[a] >= k.axes.size()) return "places an unknown axis";
+    if (std::count(loops.begin(), loops.end(), loops[a]) > 1) return "places an axis twice";
+  }
   if (f.args.size() != k.arguments.size() || f.same_view.size() != k.arguments.size())
     return "has not one entry an argument";
   for (size_t a = 0; a < f.args.size(); ++a) {
@@ -185,6 +197,15 @@ std::string schedule(const Kernel &k) {
     known[n] = true;
   }
   auto missing = [&](NodeId n) { return n != no_node && !known[n]; };
+  for (const NodeId n : k.row) {
+    if (n >= k.insts.size() || k[n].stage != Stage::Row) return "gives the rows a node that is not their own";
+    for (const NodeId o : operands(k, n)) {
+      const bool passed = k[o].op == Op::Const || (k[o].op == Op::Len && k[o].a == no_axis) ||
+                          std::find(k.uniforms.begin(), k.uniforms.end(), o) != k.uniforms.end();
+      if (k[o].stage == Stage::Host ? !passed : !known[o]) return "gives the rows a node before its operands";
+    }
+    known[n] = true;
+  }
   for (const NodeId u : k.uniforms) {
     if (u >= k.insts.size() || missing(u)) return "passes a uniform that the host does not compute";
     if (is_half(k[u].type)) return "passes a half";
@@ -195,7 +216,7 @@ std::string schedule(const Kernel &k) {
   for (size_t p = 0; p < k.pieces.size(); ++p) {
     for (const auto &box : k.pieces[p].boxes)
       for (const Range &r : box)
-        if (missing(r.lo) || missing(r.hi)) return "bounds a piece by what the host does not compute";
+        if (missing(r.lo) || missing(r.hi)) return "bounds a piece by what neither the host nor a row computes";
     if (std::string why = steps(k, k.bodies[p], k.pieces[p].values); !why.empty()) return why;
     const NodeId guard = k.pieces[p].guard;
     if (std::string why = steps(k, k.guards[p], guard == no_node ? std::vector<NodeId>{} : std::vector{guard});

@@ -24,6 +24,14 @@ Form contiguous_form(const Kernel &k) {
   }
   f.same_view.resize(k.arguments.size());
   f.vector = uint8_t(std::max(1, std::min(16 / out, 32 / in)));
+  // The last axis is inside, the one before it the fastest row axis. Those from the right stand behind those from the
+  // left.
+  std::vector<uint8_t> order;
+  for (uint8_t a = 0; a < k.axes.size(); ++a) order.push_back(a);
+  auto place = [&](uint8_t a) { return k.axes[a].dim < 0 ? k.axes[a].dim + 1000 : k.axes[a].dim; };
+  std::stable_sort(order.begin(), order.end(), [&](uint8_t a, uint8_t b) { return place(a) > place(b); });
+  if (!order.empty()) f.inner_axis = order[0], f.row_axes.assign(order.begin() + 1, order.end());
+  f.rows = uint8_t(f.row_axes.size());
   return f;
 }
 

@@ -10,8 +10,9 @@ namespace elsewise {
 /// more are Absent.
 Kernel form(const Kernel &, const PassOptions &);
 
-/// One row, everything contiguous and distinct, and the vector that suits the dtypes: min(16 / widest output, 32 /
-/// widest input) bytes.
+/// Everything contiguous and distinct, and the vector that suits the dtypes: min(16 / widest output, 32 / widest input)
+/// bytes. One row; a kernel with axes whose positions it uses has the last of them inside and a row axis for each
+/// other.
 Form contiguous_form(const Kernel &);
 
 } // namespace elsewise

@@ -3,6 +3,7 @@
 #include "compiler/passes/ranges.h"
 #include "compiler/ir/arithmetic.h"
 #include "compiler/ir/rows.h"
+#include "compiler/names/names.h"
 #include "compiler/passes/fold.h"
 #include "compiler/passes/rewrite.h"
 #include <algorithm>
@@ -12,12 +13,24 @@ namespace elsewise {
 namespace {
 
 constexpr size_t most_boxes = 4;
-constexpr uint32_t flat = 255;
 
-/// All of: lo <= position, position < hi, condition. Without any: every position.
+/// lo <= position, position < hi, all of them.
+struct Ends {
+  std::vector<NodeId> lo = {}, hi = {};
+  bool open() const { return lo.empty() && hi.empty(); }
+  void add(const Ends &e) {
+    lo.insert(lo.end(), e.lo.begin(), e.lo.end());
+    hi.insert(hi.end(), e.hi.begin(), e.hi.end());
+  }
+};
+
+/// All of: ends on the row-major position, ends on the inner axis, conditions of the call or the row. Without any:
+/// every position.
 struct Box {
-  std::vector<NodeId> lo = {}, hi = {}, conditions = {};
-  bool open() const { return lo.empty() && hi.empty() && conditions.empty(); }
+  Ends flat, inner;
+  std::vector<NodeId> conditions = {};
+  bool open() const { return flat.open() && inner.open() && conditions.empty(); }
+  bool unbounded() const { return flat.open() && inner.open(); }
 };
 
 /// (one of the boxes) and residual. No box: never.
@@ -26,10 +39,11 @@ struct Split {
   NodeId residual = no_node;
 };
 
-/// coefficient * position + node + constant
+/// coefficient * position(axis) + node + constant
 struct Linear {
   __int128 coefficient = 0, constant = 0;
-  NodeId node = no_node;
+  NodeId node = no_node; // the same along a row
+  uint32_t axis = flat_axis;
 };
 
 class Splitter {
@@ -40,7 +54,7 @@ public:
   Split split(NodeId n, bool negated) {
     const Inst i = k[n];
     if (i.op == Op::Const) return (k.constants[i.a].integer != 0) != negated ? Split{{Box{}}} : Split{};
-    if (i.stage == Stage::Host) return {{Box{.conditions = {truth(n, negated)}}}};
+    if (i.stage != Stage::Element) return {{Box{.conditions = {truth(n, negated)}}}};
     if (i.op == Op::Logic) {
       if (LogicOp(i.sub) == LogicOp::Not) return split(i.a, !negated);
       const bool both = (LogicOp(i.sub) == LogicOp::And) != negated;
@@ -48,29 +62,50 @@ public:
     }
     // Where a tensor has entered, index arithmetic on the position may overflow, and a range would not.
     const bool plain = i.op == Op::Compare && (i.c || k[i.a].op == Op::Pos || k[i.b].op == Op::Pos);
-    if (plain && k[i.a].type == DType::Index)
+    if (plain && k[i.a].type == DType::Index) {
+      if (auto s = extreme_compare(i, negated)) return *s;
       if (auto s = linear_compare(i, negated)) return *s;
+    }
     return {{Box{}}, truth(n, negated)};
   }
 
-  /// The box as a range of the flat axis; open at both ends if it holds everywhere.
-  Range range(const Box &box) {
-    Range r{uint8_t(flat)};
-    for (const NodeId lo : box.lo) r.lo = r.lo == no_node ? lo : call(greatest_row(), r.lo, lo);
-    for (const NodeId hi : box.hi) r.hi = r.hi == no_node ? hi : call(least_row(), r.hi, hi);
-    NodeId all = no_node;
-    for (const NodeId c : box.conditions) all = all == no_node ? c : fold(b.logic(LogicOp::And, all, c));
-    if (all != no_node) r.hi = fold(b.where(all, r.hi != no_node ? r.hi : b.len(flat), integer(0)));
-    if (const auto lo = known(r.lo); lo && *lo <= 0) r.lo = no_node; // positions start at 0
-    if (r.hi != no_node && k[r.hi].op == Op::Len) r.hi = no_node;    // and end at their number
-    return r;
+  /// The box as one range an axis, conditions emptying the last; none if it holds everywhere.
+  std::vector<Range> ranges(const Box &box) {
+    // Without axes everything is said of the row-major position: a launch along one row needs no other.
+    const bool by_row = !k.axes.empty();
+    std::vector<Range> all;
+    for (const bool inner : {false, true}) {
+      const Ends &ends = inner ? box.inner : box.flat;
+      Range r{inner ? k.form.inner_axis : uint8_t(flat_axis)};
+      for (const NodeId lo : ends.lo) r.lo = r.lo == no_node ? lo : call(greatest_row(), r.lo, lo);
+      for (const NodeId hi : ends.hi) r.hi = r.hi == no_node ? hi : call(least_row(), r.hi, hi);
+      NodeId condition = no_node;
+      if (inner == by_row)
+        for (const NodeId c : box.conditions)
+          condition = condition == no_node ? c : fold(b.logic(LogicOp::And, condition, c));
+      const uint32_t axis = inner ? no_axis : flat_axis;
+      if (condition != no_node)
+        r.hi = fold(b.where(condition, r.hi != no_node && !whole(r.hi, axis) ? r.hi : b.len(axis), integer(0)));
+      if (const auto lo = known(r.lo); lo && *lo <= 0) r.lo = no_node; // positions start at 0
+      if (r.hi != no_node && whole(r.hi, axis)) r.hi = no_node;        // and end at their number
+      if (r.lo != no_node || r.hi != no_node) all.push_back(r);
+    }
+    return all;
   }
+
+  /// A range of no position.
+  Range never() { return {k.axes.empty() ? uint8_t(flat_axis) : k.form.inner_axis, no_node, integer(0)}; }
 
   NodeId integer(__int128 v) { return b.integer(DType::Index, v); }
   NodeId conjunction(NodeId a, NodeId c) { return a == no_node ? c : c == no_node ? a : b.logic(LogicOp::And, a, c); }
 
 private:
   NodeId fold(NodeId n) { return folded(k, b, n); }
+  /// The length of the axis itself.
+  bool whole(NodeId n, uint32_t axis) const {
+    const Inst &i = k[n];
+    return i.op == Op::Len && (i.a == axis || (axis == no_axis && i.a == k.form.inner_axis));
+  }
   NodeId truth(NodeId n, bool negated) { return negated ? b.logic(LogicOp::Not, n) : n; }
   NodeId call(uint8_t row, NodeId a, NodeId c) { return a == c ? a : fold(b.call(row, DType::Index, {a, c})); }
   NodeId binary(BinaryOp op, NodeId a, NodeId c) { return fold(b.binary(op, a, c)); }
@@ -90,8 +125,7 @@ private:
     for (const Box &x : a.boxes)
       for (const Box &y : c.boxes) {
         Box &z = r.boxes.emplace_back(x);
-        z.lo.insert(z.lo.end(), y.lo.begin(), y.lo.end());
-        z.hi.insert(z.hi.end(), y.hi.begin(), y.hi.end());
+        z.flat.add(y.flat), z.inner.add(y.inner);
         z.conditions.insert(z.conditions.end(), y.conditions.begin(), y.conditions.end());
       }
     return r;
@@ -103,6 +137,7 @@ private:
     if (c.boxes.empty()) return a;
     Split r = a;
     r.boxes.insert(r.boxes.end(), c.boxes.begin(), c.boxes.end());
+    if (!k.axes.empty()) join_conditions(r.boxes);
     const bool exact = a.residual == no_node && c.residual == no_node;
     const bool open = std::any_of(r.boxes.begin(), r.boxes.end(), [](const Box &x) { return x.open(); });
     if (exact && open) return {{Box{}}};
@@ -111,31 +146,85 @@ private:
     return r;
   }
 
+  /// Boxes that only conditions decide are one: a row is in it or not.
+  void join_conditions(std::vector<Box> &boxes) {
+    NodeId any = no_node;
+    size_t at = 0;
+    for (size_t x = 0; x < boxes.size();) {
+      if (!boxes[x].unbounded() || boxes[x].conditions.empty()) {
+        ++x;
+        continue;
+      }
+      NodeId all = no_node;
+      for (const NodeId c : boxes[x].conditions) all = all == no_node ? c : fold(b.logic(LogicOp::And, all, c));
+      if (any == no_node) {
+        any = all, at = x++;
+        continue;
+      }
+      any = fold(b.logic(LogicOp::Or, any, all));
+      boxes.erase(boxes.begin() + long(x));
+    }
+    if (any != no_node) boxes[at].conditions = {any};
+  }
+
+  /// `min(p, q) < e` is `p < e or q < e`, `min(p, q) >= e` is `p >= e and q >= e`; max likewise.
+  std::optional<Split> extreme_compare(const Inst &i, bool negated) {
+    auto extreme = [&](NodeId n) {
+      return k[n].op == Op::Call && k[n].stage == Stage::Element && k[n].b == 2 &&
+             (k[n].sub == least_row() || k[n].sub == greatest_row());
+    };
+    if (!i.c || (!extreme(i.a) && !extreme(i.b))) return std::nullopt;
+    CompareOp op = negated ? opposite(CompareOp(i.sub)) : CompareOp(i.sub);
+    NodeId call = i.a, other = i.b;
+    if (!extreme(call)) std::swap(call, other), op = mirrored(op);
+    const NodeId p = k.operands[k[call].a], q = k.operands[k[call].a + 1];
+    const bool least = k[call].sub == least_row();
+    auto either = [&](CompareOp by) { // p by other, q by other: joined by `or` or by `and`
+      const bool below = by == CompareOp::Lt || by == CompareOp::Le;
+      const NodeId x = fold(b.compare(by, p, other)), y = fold(b.compare(by, q, other));
+      return b.logic(below == least ? LogicOp::Or : LogicOp::And, x, y);
+    };
+    auto parts = [&](CompareOp a, LogicOp with, CompareOp c) {
+      const NodeId x = either(a), y = either(c);
+      return b.logic(with, x, y);
+    };
+    const NodeId same = op == CompareOp::Eq   ? parts(CompareOp::Le, LogicOp::And, CompareOp::Ge)
+                        : op == CompareOp::Ne ? parts(CompareOp::Lt, LogicOp::Or, CompareOp::Gt)
+                                              : either(op);
+    return split(same, false);
+  }
+
   std::optional<Linear> linear(NodeId n) {
     const Inst i = k[n];
     if (const auto c = known(n)) return Linear{0, *c};
-    if (i.op == Op::Pos) return Linear{1};
+    if (i.op == Op::Pos && i.stage == Stage::Element) return Linear{.coefficient = 1, .axis = i.a};
     if (i.op == Op::Unary && UnaryOp(i.sub) == UnaryOp::Neg) {
       const auto a = linear(i.a);
-      return a ? scaled(*a, -1) : host(n);
+      return a ? scaled(*a, -1) : uniform(n);
     }
-    if (i.op != Op::Binary) return host(n);
+    if (i.op != Op::Binary) return uniform(n);
     const auto a = linear(i.a), c = linear(i.b);
     if (!a || !c) return std::nullopt;
     const BinaryOp op = BinaryOp(i.sub);
-    const bool plain = i.stage == Stage::Host && a->node != no_node && c->node != no_node; // nothing to gather
+    const bool plain = i.stage != Stage::Element && a->node != no_node && c->node != no_node; // nothing to gather
     if (op == BinaryOp::Add && !plain) return sum(*a, *c);
     if (op == BinaryOp::Sub && !plain) return difference(*a, *c);
-    if (op == BinaryOp::Mul && i.stage != Stage::Host) {
+    if (op == BinaryOp::Mul && i.stage == Stage::Element) {
       if (k[i.a].op == Op::Const) return scaled(*c, a->constant);
       if (k[i.b].op == Op::Const) return scaled(*a, c->constant);
     }
-    return host(n);
+    return uniform(n);
   }
 
-  std::optional<Linear> host(NodeId n) const {
-    if (k[n].stage != Stage::Host) return std::nullopt;
+  std::optional<Linear> uniform(NodeId n) const {
+    if (k[n].stage == Stage::Element) return std::nullopt;
     return Linear{0, 0, n};
+  }
+  /// The axis of both together; none if they are of two.
+  static bool same_axis(const Linear &a, const Linear &c, Linear &r) {
+    if (a.coefficient != 0 && c.coefficient != 0 && a.axis != c.axis) return false;
+    r.axis = a.coefficient != 0 ? a.axis : c.axis;
+    return true;
   }
   NodeId plus(NodeId a, NodeId c) { return a == no_node ? c : c == no_node ? a : binary(BinaryOp::Add, a, c); }
   NodeId minus(NodeId a, NodeId c) {
@@ -145,6 +234,7 @@ private:
 
   std::optional<Linear> sum(const Linear &a, const Linear &c) {
     Linear r;
+    if (!same_axis(a, c, r)) return std::nullopt;
     if (__builtin_add_overflow(a.coefficient, c.coefficient, &r.coefficient) ||
         __builtin_add_overflow(a.constant, c.constant, &r.constant))
       return std::nullopt;
@@ -153,6 +243,7 @@ private:
   }
   std::optional<Linear> difference(const Linear &a, const Linear &c) {
     Linear r;
+    if (!same_axis(a, c, r)) return std::nullopt;
     if (__builtin_sub_overflow(a.coefficient, c.coefficient, &r.coefficient) ||
         __builtin_sub_overflow(a.constant, c.constant, &r.constant))
       return std::nullopt;
@@ -160,7 +251,7 @@ private:
     return r;
   }
   std::optional<Linear> scaled(const Linear &a, __int128 by) {
-    Linear r;
+    Linear r{.axis = a.axis};
     if (__builtin_mul_overflow(a.coefficient, by, &r.coefficient) ||
         __builtin_mul_overflow(a.constant, by, &r.constant))
       return std::nullopt;
@@ -187,6 +278,8 @@ private:
     if (!a || !c) return std::nullopt;
     // coefficient * position  op  right - left
     __int128 coefficient;
+    Linear both;
+    if (!same_axis(*a, *c, both)) return std::nullopt;
     if (__builtin_sub_overflow(a->coefficient, c->coefficient, &coefficient)) return std::nullopt;
     constexpr __int128 limit = (__int128)1 << 120;
     if (coefficient > limit || coefficient < -limit) return std::nullopt;
@@ -201,19 +294,32 @@ private:
       if (const auto truth = known(condition)) return *truth ? Split{{Box{}}} : Split{};
       return Split{{Box{.conditions = {condition}}}};
     }
+    // A row's bound on the row-major position would have to be divided by the pitch of the inner axis: tested instead.
+    const bool flat = both.axis == flat_axis;
+    if (flat && e->node != no_node && k[e->node].stage == Stage::Row && !k.form.unit_pitch) return std::nullopt;
+    auto box = [&](NodeId lo, NodeId hi) {
+      Ends ends;
+      if (lo != no_node) ends.lo.push_back(lo);
+      if (hi != no_node) ends.hi.push_back(hi);
+      return flat ? Box{.flat = ends} : Box{.inner = ends};
+    };
     switch (op) {
     case CompareOp::Lt:
-      return Split{{Box{.hi = {first_at_least(*e, coefficient)}}}};
+      return Split{{box(no_node, first_at_least(*e, coefficient))}};
     case CompareOp::Le:
-      return Split{{Box{.hi = {first_above(*e, coefficient)}}}};
+      return Split{{box(no_node, first_above(*e, coefficient))}};
     case CompareOp::Gt:
-      return Split{{Box{.lo = {first_above(*e, coefficient)}}}};
+      return Split{{box(first_above(*e, coefficient), no_node)}};
     case CompareOp::Ge:
-      return Split{{Box{.lo = {first_at_least(*e, coefficient)}}}};
-    case CompareOp::Eq:
-      return Split{{Box{.lo = {first_at_least(*e, coefficient)}, .hi = {first_above(*e, coefficient)}}}};
-    case CompareOp::Ne:
-      return Split{{Box{.hi = {first_at_least(*e, coefficient)}}, Box{.lo = {first_above(*e, coefficient)}}}};
+      return Split{{box(first_at_least(*e, coefficient), no_node)}};
+    case CompareOp::Eq: {
+      const NodeId lo = first_at_least(*e, coefficient);
+      return Split{{box(lo, first_above(*e, coefficient))}};
+    }
+    case CompareOp::Ne: {
+      const NodeId hi = first_at_least(*e, coefficient);
+      return Split{{box(no_node, hi), box(first_above(*e, coefficient), no_node)}};
+    }
     }
     return std::nullopt;
   }
@@ -245,11 +351,10 @@ Kernel ranges(const Kernel &from, const PassOptions &) {
     std::vector<std::vector<Range>> boxes;
     bool everywhere = false;
     for (const Box &box : split.boxes) {
-      const Range r = s.range(box);
-      if (r.lo == no_node && r.hi == no_node) everywhere = true;
-      boxes.push_back({r});
+      boxes.push_back(s.ranges(box));
+      everywhere |= boxes.back().empty();
     }
-    if (boxes.empty()) boxes.push_back({Range{uint8_t(flat), no_node, s.integer(0)}}); // never
+    if (boxes.empty()) boxes.push_back({s.never()});
     if (everywhere) boxes.clear();
     p.boxes = std::move(boxes);
   }

@@ -6,9 +6,9 @@
 
 namespace elsewise {
 
-/// Every piece with its guard split: conjuncts that are linear in the position, with a constant coefficient, against
-/// host indexes become boxes (at most 4, from `or` and `!=`), host conditions empty a box's end, and Piece::guard keeps
-/// the residual.
+/// Every piece with its guard split: conjuncts that are linear in the row-major position or in that of the inner axis,
+/// with a constant coefficient, against indexes of the host or the row become boxes (at most 4, from `or`, `!=`, min
+/// and max), conditions of the host or the row empty a box's end, and Piece::guard keeps the residual.
 Kernel ranges(const Kernel &, const PassOptions &);
 
 } // namespace elsewise

@@ -57,7 +57,7 @@ NodeId make(const Kernel &from, NodeId n, const std::vector<NodeId> &now, Builde
 Kernel rewrite(const Kernel &from, const Replace &replace) {
   Kernel to;
   to.arguments = from.arguments, to.outputs = from.outputs, to.pieces = from.pieces, to.checks = from.checks;
-  to.source = from.source, to.form = from.form;
+  to.source = from.source, to.form = from.form, to.axes = from.axes;
 
   std::vector<bool> needed(from.insts.size());
   each_root(to, [&](NodeId &n) {

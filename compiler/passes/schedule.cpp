@@ -36,8 +36,9 @@ Kernel carry_wide(const Kernel &from) {
     auto integer = [&](__int128 v) { return b.integer(DType::Index, v); };
     auto above = [&](int bits) { return b.binary(BinaryOp::Shr, now[n], integer(bits)); };
     auto low = [&](NodeId word) { return b.binary(BinaryOp::BitAnd, word, integer(0xffffffff)); };
+    const Stage stage = k.form.row_axes.empty() ? Stage::Element : Stage::Row; // a row's bounds may need it
     auto work = [&](BinaryOp op, NodeId x, NodeId y) {
-      return push(k, {Op::Binary, uint8_t(op), DType::Index, Stage::Element, x, y});
+      return push(k, {Op::Binary, uint8_t(op), DType::Index, stage, x, y});
     };
     const NodeId top = work(BinaryOp::Shl, above(64), integer(64));
     const NodeId middle = work(BinaryOp::Shl, low(above(32)), integer(32));
@@ -156,14 +157,17 @@ Kernel schedule(const Kernel &from, const PassOptions &) {
 
   std::vector<bool> uniform(k.insts.size()), host(k.insts.size());
   auto passed = [&](NodeId n) {
-    if (n != no_node && k[n].stage == Stage::Host && k[n].op != Op::Const) uniform[n] = host[n] = true;
+    if (n == no_node || k[n].stage != Stage::Host || k[n].op == Op::Const) return;
+    if (k[n].op == Op::Len && k[n].a == no_axis) return; // it is passed anyway
+    uniform[n] = host[n] = true;
   };
   auto steps = [&](const std::vector<Step> &list) {
     for (const Step &s : list)
       for (const NodeId o : operands(k, s.node)) passed(o);
   };
+  std::vector<bool> row(k.insts.size());
   auto computed = [&](NodeId n) {
-    if (n != no_node) host[n] = true;
+    if (n != no_node) (k[n].stage == Stage::Host ? host : row)[n] = true;
   };
   for (size_t p = 0; p < k.pieces.size(); ++p) {
     steps(k.guards[p]), steps(k.bodies[p]);
@@ -174,11 +178,18 @@ Kernel schedule(const Kernel &from, const PassOptions &) {
   }
   for (const Check &c : k.checks) computed(c.node);
   for (NodeId n = NodeId(k.insts.size()); n-- > 0;)
+    if (row[n])
+      for (const NodeId o : operands(k, n)) {
+        if (k[o].stage == Stage::Host) passed(o);
+        else row[o] = true;
+      }
+  for (NodeId n = NodeId(k.insts.size()); n-- > 0;)
     if (host[n])
       for (const NodeId o : operands(k, n)) host[o] = true;
   for (NodeId n = 0; n < k.insts.size(); ++n) {
     if (host[n]) k.host.push_back(n);
     if (uniform[n]) k.uniforms.push_back(n);
+    if (row[n]) k.row.push_back(n);
   }
   return k;
 }

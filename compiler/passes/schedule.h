@@ -6,9 +6,9 @@
 
 namespace elsewise {
 
-/// The kernel with host, uniforms, guards and bodies filled. Each guard and each body stands alone; a node stands below
-/// the where, and, or whose arm holds all of its uses. Halves reach a device as F32, and where Form::wide says so,
-/// index uniforms as three words.
+/// The kernel with host, uniforms, row, guards and bodies filled. Each guard and each body stands alone; a node stands
+/// below the where, and, or whose arm holds all of its uses. Halves reach a device as F32, and where Form::wide says
+/// so, index uniforms as three words.
 Kernel schedule(const Kernel &, const PassOptions &);
 
 } // namespace elsewise

@@ -2,6 +2,7 @@
 // Runs Kernel::host from front to back. It decides no fault: poison is carried until someone needs the value.
 #include "runtime/host/evaluate.h"
 #include "compiler/ir/arithmetic.h"
+#include "compiler/names/names.h"
 #include <algorithm>
 
 namespace elsewise {
@@ -34,7 +35,12 @@ HostProgram::HostProgram(const Kernel &k) : kernel_(k) {
   }
 }
 
-void HostProgram::run(std::span<const HostValue> params, int64_t count, std::vector<HostValue> &values,
+static int64_t length(const HostDomain &domain, uint32_t axis) {
+  if (axis == flat_axis) return domain.count;
+  return axis == no_axis ? domain.extent : domain.axes[axis];
+}
+
+void HostProgram::run(std::span<const HostValue> params, const HostDomain &domain, std::vector<HostValue> &values,
                       std::vector<uint8_t> &poisoned) const {
   const Kernel &k = kernel_;
   values.resize(k.insts.size());
@@ -48,8 +54,14 @@ void HostProgram::run(std::span<const HostValue> params, int64_t count, std::vec
       values[n] = host_value(i.type, k.constants[i.a]);
       continue;
     case Op::Len:
-      values[n].integer = count;
+      values[n].integer = length(domain, i.a);
       continue;
+    case Op::ArgLen: {
+      const std::span<const int64_t> shape = domain.shapes[i.a];
+      const int64_t dim = int32_t(i.b) < 0 ? int32_t(i.b) + int64_t(shape.size()) : int32_t(i.b);
+      values[n].integer = shape[size_t(dim)];
+      continue;
+    }
     case Op::Param:
       values[n] = params[i.a];
       if (i.type == DType::Bool) values[n].integer = params[i.a].integer != 0;

@@ -20,6 +20,17 @@ struct HostFault {
   std::string message; // without the source, which only the caller has
 };
 
+/// The lengths of a call, and its loop.
+struct HostDomain {
+  HostDomain(int64_t count) : count(count), extent(count) {} // one row
+  int64_t count;                                             // elements
+  std::span<const int64_t> axes = {};                        // lengths, by Kernel::axes
+  std::span<const std::span<const int64_t>> shapes = {};     // by argument
+  int64_t extent;                                            // of the inner axis
+  int64_t inner_pitch = 1;
+  std::span<const int64_t> row_lengths = {}, row_pitches = {}; // axis 0 the fastest
+};
+
 /// Values of Kernel::host in `values` (indexed by NodeId; sized by the caller to insts.size()). An overflow of 128 bits
 /// or a zero divisor poisons a node
 /// (`poisoned` then holds the HostFault::What, else 0); a poisoned node is a fault only if a check, a bound or a
@@ -27,8 +38,8 @@ struct HostFault {
 class HostProgram {
 public:
   explicit HostProgram(const Kernel &);
-  /// params: by argument (Param nodes only). count: the domain's number of elements.
-  void run(std::span<const HostValue> params, int64_t count, std::vector<HostValue> &values,
+  /// params: by argument (Param nodes only).
+  void run(std::span<const HostValue> params, const HostDomain &, std::vector<HostValue> &values,
            std::vector<uint8_t> &poisoned) const;
 
 private:

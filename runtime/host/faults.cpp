@@ -2,7 +2,9 @@
 // Follows the pieces in order over the positions that are left, as runs. It raises nothing and names no exception.
 #include "runtime/host/faults.h"
 #include "compiler/ir/arithmetic.h"
+#include "compiler/names/names.h"
 #include "runtime/host/interval.h"
+#include "llvm/ADT/SmallVector.h"
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -60,12 +62,45 @@ std::string decimal(__int128 v) {
   return s;
 }
 
-/// One call.
-class Call {
+/// What both ways of looking at a call say of one fault.
+class Faults {
+protected:
+  Faults(const Kernel &k, std::span<const HostValue> values, std::span<const uint8_t> poisoned)
+      : k(k), values(values), poisoned(poisoned) {}
+
+  bool fail(HostFault::What what, NodeId n, Span where, std::string text = {}) {
+    found.fault = {what, n, where, text.empty() ? message(what) : std::move(text)};
+    return false;
+  }
+
+  bool fail(const Intervals::Found &f, uint32_t p) {
+    const Span at = k.span(f.node);
+    return fail(f.fault, f.node, at == Span{} ? k.pieces[p].where : at);
+  }
+
+  bool check(const Check &c) {
+    if (c.what == Check::NotNaN)
+      return std::isnan(values[c.node].real) ? fail(HostFault::NotANumber, c.node, c.where) : true;
+    if (poisoned[c.node]) return fail(HostFault::What(poisoned[c.node]), c.node, c.where);
+    const __int128 v = values[c.node].integer;
+    if (c.what == Check::NonZero) return v ? true : fail(HostFault::ZeroDivision, c.node, c.where);
+    return fits(c.dtype, v)
+               ? true
+               : fail(HostFault::Overflow, c.node, c.where, decimal(v) + " does not fit " + spelling(c.dtype));
+  }
+
+  const Kernel &k;
+  std::span<const HostValue> values;
+  std::span<const uint8_t> poisoned;
+  CallCheck found;
+};
+
+/// A call of a kernel without axes: positions are runs of the row-major one, and pieces take theirs from what is left.
+class Call : Faults {
 public:
   Call(const Kernel &k, const std::vector<bool> &indexed, const std::vector<bool> &bounded,
        std::span<const HostValue> values, std::span<const uint8_t> poisoned, int64_t count)
-      : k(k), indexed(indexed), bounded(bounded), values(values), poisoned(poisoned), count(count) {}
+      : Faults(k, values, poisoned), indexed(indexed), bounded(bounded), count(count) {}
 
   CallCheck run() {
     for (const Check &c : k.checks)
@@ -92,16 +127,6 @@ public:
   }
 
 private:
-  bool fail(HostFault::What what, NodeId n, Span where, std::string text = {}) {
-    found.fault = {what, n, where, text.empty() ? message(what) : std::move(text)};
-    return false;
-  }
-
-  bool fail(const Intervals::Found &f, uint32_t p) {
-    const Span at = k.span(f.node);
-    return fail(f.fault, f.node, at == Span{} ? k.pieces[p].where : at);
-  }
-
   Intervals &walker() {
     if (!intervals) intervals = std::make_unique<Intervals>(k, values, poisoned);
     return *intervals;
@@ -114,24 +139,13 @@ private:
         if (n == no_node) continue;
         if (poisoned[n]) return fail(HostFault::What(poisoned[n]), n, k.pieces[p].where);
         if (bounded[p])
-          if (const auto f = walker().bound(n); f.fault != HostFault::None) return fail(f, p);
+          if (const auto f = walker().bound(n, Region(0, count - 1)); f.fault != HostFault::None) return fail(f, p);
         const int64_t at = clamp_bound(values[n], count);
         if (n == range.lo) r.begin = std::max(r.begin, at);
         if (n == range.hi) r.end = std::min(r.end, at);
       }
     if (r.begin < r.end) boxes.push_back(r);
     return true;
-  }
-
-  bool check(const Check &c) {
-    if (c.what == Check::NotNaN)
-      return std::isnan(values[c.node].real) ? fail(HostFault::NotANumber, c.node, c.where) : true;
-    if (poisoned[c.node]) return fail(HostFault::What(poisoned[c.node]), c.node, c.where);
-    const __int128 v = values[c.node].integer;
-    if (c.what == Check::NonZero) return v ? true : fail(HostFault::ZeroDivision, c.node, c.where);
-    return fits(c.dtype, v)
-               ? true
-               : fail(HostFault::Overflow, c.node, c.where, decimal(v) + " does not fit " + spelling(c.dtype));
   }
 
   bool indexes(uint32_t p, const Runs &mine) {
@@ -147,7 +161,7 @@ private:
     for (const auto &[earlier, runs] : tested)
       for (const Run &run : runs)
         if (earlier < p && run.begin <= r.begin && r.end <= run.end &&
-            walker().guard(earlier, r.begin, r.end - 1) == Intervals::Truth::Always)
+            walker().guard(earlier, Region(r.begin, r.end - 1)) == Intervals::Truth::Always)
           return true;
     return false;
   }
@@ -162,7 +176,7 @@ private:
       const Run r = todo.back();
       todo.pop_back();
       if (taken(p, r)) continue;
-      if (tests && walker().guard(p, r.begin, r.end - 1) == Intervals::Truth::Never) continue;
+      if (tests && walker().guard(p, Region(r.begin, r.end - 1)) == Intervals::Truth::Never) continue;
       if (r.end - r.begin == 1 || (tested.empty() && !tests) || --budget <= 0) return true;
       const int64_t middle = r.begin + (r.end - r.begin) / 2;
       todo.push_back({r.begin, middle});
@@ -178,7 +192,7 @@ private:
     while (!todo.empty()) {
       const Run r = todo.back();
       todo.pop_back();
-      const Intervals::Found f = walker().piece(p, r.begin, r.end - 1);
+      const Intervals::Found f = walker().piece(p, Region(r.begin, r.end - 1));
       if (f.fault == HostFault::None) {
         found.wide |= f.wide;
         continue;
@@ -194,25 +208,205 @@ private:
     return true;
   }
 
-  const Kernel &k;
   const std::vector<bool> &indexed, &bounded;
-  std::span<const HostValue> values;
-  std::span<const uint8_t> poisoned;
   const int64_t count;
   std::vector<std::pair<uint32_t, Runs>> tested; // pieces with a residual guard, and where it decides
   std::unique_ptr<Intervals> intervals;
-  CallCheck found;
+};
+
+/// A call of a kernel with axes: the loop's axes are cut in halves until what intervals complain about is either gone
+/// or stands at a single position, where it is exact.
+class RegionCall : Faults {
+public:
+  RegionCall(const Kernel &k, const std::vector<bool> &indexed, const std::vector<bool> &bounded,
+             std::span<const HostValue> values, std::span<const uint8_t> poisoned, const HostDomain &domain)
+      : Faults(k, values, poisoned), indexed(indexed), bounded(bounded), domain(domain),
+        intervals(k, values, poisoned) {}
+
+  CallCheck run() {
+    for (const Check &c : k.checks)
+      if (c.piece == ~0u && !check(c)) return found;
+    if (domain.count == 0) return found;
+    for (uint32_t p = 0; p < k.pieces.size(); ++p) {
+      failing.clear();
+      for (const Check &c : k.checks)
+        if (c.piece == p && !check(c)) failing.push_back(&c);
+      found.fault = {};
+      if (!failing.empty() || indexed[p] || bounded[p] || poisoned_bound(p))
+        if (!search(p)) return found;
+    }
+    return found;
+  }
+
+private:
+  using Truth = Intervals::Truth;
+  /// Of the loop: the rows' axes, the fastest first, then the inner one.
+  using Extents = llvm::SmallVector<Region::Ends, 8>;
+
+  bool poisoned_bound(uint32_t p) const {
+    for (const auto &box : k.pieces[p].boxes)
+      for (const Range &r : box)
+        for (const NodeId n : {r.lo, r.hi})
+          if (n != no_node && k[n].stage == Stage::Host && poisoned[n]) return true;
+    return false;
+  }
+
+  Extents whole() const {
+    Extents e;
+    const bool flat = uses_flat(k);
+    for (size_t r = 0; r < domain.row_lengths.size(); ++r) { // a position that nobody asks for need not be told apart
+      const bool used = flat || (r < k.form.row_axes.size() && k.form.row_axes[r] != no_axis);
+      e.push_back({0, used ? domain.row_lengths[r] - 1 : 0});
+    }
+    e.push_back({0, domain.extent - 1});
+    return e;
+  }
+
+  Region region(const Extents &e) const {
+    Region r(0, 0);
+    r.axes.assign(k.axes.size(), {0, 0});
+    for (size_t d = 0; d < e.size(); ++d) {
+      const bool inner = d + 1 == e.size();
+      const int64_t pitch = inner ? domain.inner_pitch : domain.row_pitches[d];
+      r.flat.first += e[d].first * pitch, r.flat.last += e[d].last * pitch;
+      const uint8_t axis = inner ? k.form.inner_axis : d < k.form.row_axes.size() ? k.form.row_axes[d] : no_axis;
+      if (axis != no_axis) r.axes[axis] = e[d];
+    }
+    return r;
+  }
+
+  /// Whether the boxes of a piece hold on a region.
+  Truth boxed(uint32_t p, const Region &r, const Region::Ends &inner) {
+    if (k.pieces[p].boxes.empty()) return Truth::Always;
+    Truth any = Truth::Never;
+    for (const auto &box : k.pieces[p].boxes) {
+      Truth all = Truth::Always;
+      for (const Range &range : box) {
+        const Region::Ends at = range.axis == flat_axis ? r.flat : inner;
+        if (range.lo != no_node) {
+          const IndexRange lo = intervals.range(range.lo, r);
+          if (lo.overflow) all = all == Truth::Never ? all : Truth::Varies;
+          else if (at.last < lo.lo) all = Truth::Never;
+          else if (at.first < lo.hi && all == Truth::Always) all = Truth::Varies;
+        }
+        if (range.hi != no_node) {
+          const IndexRange hi = intervals.range(range.hi, r);
+          if (hi.overflow) all = all == Truth::Never ? all : Truth::Varies;
+          else if (at.first >= hi.hi) all = Truth::Never;
+          else if (at.last >= hi.lo && all == Truth::Always) all = Truth::Varies;
+        }
+      }
+      if (all == Truth::Always) return all;
+      if (all == Truth::Varies) any = all;
+    }
+    return any;
+  }
+
+  /// An earlier piece has all of the region.
+  bool taken(uint32_t p, const Region &r, const Region::Ends &inner) {
+    for (uint32_t q = 0; q < p; ++q)
+      if (boxed(q, r, inner) == Truth::Always &&
+          (k.pieces[q].guard == no_node || intervals.guard(q, r) == Truth::Always))
+        return true;
+    return false;
+  }
+
+  /// What may go wrong in piece p on a region; exact at a position.
+  bool complaint(uint32_t p, const Region &r, const Region::Ends &inner) {
+    for (const auto &box : k.pieces[p].boxes)
+      for (const Range &range : box)
+        for (const NodeId n : {range.lo, range.hi}) {
+          if (n == no_node) continue;
+          if (k[n].stage == Stage::Host && poisoned[n])
+            return !fail(HostFault::What(poisoned[n]), n, k.pieces[p].where);
+          if (!bounded[p]) continue;
+          const Intervals::Found f = intervals.bound(n, r);
+          if (f.fault != HostFault::None) return !fail(f, p);
+          found.wide |= k[n].stage == Stage::Row && (f.wide || far(intervals.range(n, r)));
+        }
+    const Truth here = boxed(p, r, inner);
+    if (here == Truth::Never) return false;
+    for (const Check *c : failing)
+      if (c->in_guard || k.pieces[p].guard == no_node || intervals.guard(p, r) != Truth::Never) return !check(*c);
+    if (!indexed[p]) return false;
+    const Intervals::Found f = intervals.piece(p, r);
+    if (f.fault != HostFault::None) return !fail(f, p);
+    found.wide |= f.wide;
+    return false;
+  }
+  /// A row's bound from which the code could not subtract a position in 64 bits.
+  static bool far(const IndexRange &r) {
+    constexpr __int128 limit = __int128(1) << 62;
+    return r.overflow || r.lo < -limit || r.hi > limit;
+  }
+
+  bool search(uint32_t p) {
+    int budget = 4096;
+    std::vector<Extents> todo{whole()};
+    while (!todo.empty()) {
+      const Extents e = std::move(todo.back());
+      todo.pop_back();
+      const Region r = region(e);
+      if (!complaint(p, r, e.back())) continue;
+      const HostFault fault = found.fault;
+      found.fault = {};
+      if (taken(p, r, e.back())) continue;
+      size_t longest = 0;
+      for (size_t d = 1; d < e.size(); ++d)
+        if (e[d].last - e[d].first > e[longest].last - e[longest].first) longest = d;
+      if (e[longest].last == e[longest].first || --budget <= 0) {
+        found.fault = fault;
+        return false;
+      }
+      const int64_t middle = e[longest].first + (e[longest].last - e[longest].first) / 2;
+      Extents near = e, after = e;
+      near[longest].last = middle, after[longest].first = middle + 1;
+      todo.push_back(std::move(near));
+      todo.push_back(std::move(after)); // the far half first: indexes grow
+    }
+    return true;
+  }
+
+  const std::vector<bool> &indexed, &bounded;
+  const HostDomain &domain;
+  Intervals intervals;
+  std::vector<const Check *> failing; // of the piece that is looked at
 };
 
 } // namespace
 
+/// Sums of positions, lengths and constants, least and greatest of them.
+static bool stays_near(const Kernel &k, const Inst &i, const std::vector<bool> &near, std::vector<__int128> &reach) {
+  constexpr __int128 longest = __int128(1) << 60; // a domain has at most this many positions
+  const size_t n = size_t(&i - k.insts.data());
+  if (i.type != DType::Index) return false;
+  if (i.op == Op::Pos || i.op == Op::Len || i.op == Op::ArgLen) reach[n] = longest;
+  else if (i.op == Op::Const) reach[n] = std::max(k.constants[i.a].integer, -k.constants[i.a].integer);
+  else if (i.op == Op::Binary && (BinaryOp(i.sub) == BinaryOp::Add || BinaryOp(i.sub) == BinaryOp::Sub)) {
+    if (!near[i.a] || !near[i.b]) return false;
+    reach[n] = reach[i.a] + reach[i.b];
+  } else if (i.op == Op::Unary && UnaryOp(i.sub) == UnaryOp::Neg) {
+    if (!near[i.a]) return false;
+    reach[n] = reach[i.a];
+  } else if (i.op == Op::Call) {
+    for (const NodeId o : operands(k, i)) {
+      if (!near[o]) return false;
+      reach[n] = std::max(reach[n], reach[o]);
+    }
+  } else return false;
+  return reach[n] >= 0 && reach[n] <= __int128(1) << 62;
+}
+
 CallChecks::CallChecks(const Kernel &k) : kernel_(k), indexes_(k.pieces.size()), bounds_(k.pieces.size()) {
-  std::vector<bool> chooses(k.insts.size()); // a condition or a cast stands at or below the node
-  std::vector<bool> holds(k.insts.size());   // index arithmetic, or a uniform index, stands at or below the node
+  std::vector<bool> chooses(k.insts.size());   // a condition or a cast stands at or below the node
+  std::vector<bool> holds(k.insts.size());     // index arithmetic, or a uniform index, stands at or below the node
+  std::vector<bool> near(k.insts.size());      // whatever the call, within 62 bits, and never a fault
+  std::vector<__int128> reach(k.insts.size()); // if so, its magnitude
   for (NodeId n = 0; n < k.insts.size(); ++n) {
     const Inst &i = k[n];
     holds[n] = i.type == DType::Index && i.op != Op::Const && i.op != Op::Len && i.op != Op::Pos;
     chooses[n] = i.op == Op::Where || i.op == Op::Cast;
+    near[n] = stays_near(k, i, near, reach);
     for (const NodeId o : operands(k, n)) holds[n] = holds[n] || holds[o], chooses[n] = chooses[n] || chooses[o];
     needed_ = needed_ || (i.stage == Stage::Host && i.type == DType::Index && i.op == Op::Binary); // it may be poisoned
   }
@@ -221,14 +415,18 @@ CallChecks::CallChecks(const Kernel &k) : kernel_(k), indexes_(k.pieces.size()),
     for (const NodeId v : k.pieces[p].values) indexes_[p] = indexes_[p] || holds[v];
     for (const auto &box : k.pieces[p].boxes)
       for (const Range &r : box)
-        for (const NodeId b : {r.lo, r.hi}) bounds_[p] = bounds_[p] || (b != no_node && chooses[b] && holds[b]);
+        for (const NodeId b : {r.lo, r.hi})
+          bounds_[p] =
+              bounds_[p] || (b != no_node && ((chooses[b] && holds[b]) || (k[b].stage == Stage::Row && !near[b])));
     needed_ = needed_ || indexes_[p] || bounds_[p];
   }
   needed_ = needed_ || !k.checks.empty();
 }
 
-CallCheck CallChecks::run(std::span<const HostValue> values, std::span<const uint8_t> poisoned, int64_t count) const {
-  return Call(kernel_, indexes_, bounds_, values, poisoned, count).run();
+CallCheck CallChecks::run(std::span<const HostValue> values, std::span<const uint8_t> poisoned,
+                          const HostDomain &domain) const {
+  if (!kernel_.axes.empty()) return RegionCall(kernel_, indexes_, bounds_, values, poisoned, domain).run();
+  return Call(kernel_, indexes_, bounds_, values, poisoned, domain.count).run();
 }
 
 } // namespace elsewise

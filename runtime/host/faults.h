@@ -17,10 +17,10 @@ public:
   explicit CallChecks(const Kernel &scheduled);
   /// False if no call can be refused: no checks, no poison, no index arithmetic but bounds.
   bool needed() const { return needed_; }
-  /// values, poisoned: what HostProgram::run gave for `count` elements. A piece has positions if its boxes hold some
+  /// values, poisoned: what HostProgram::run gave for the domain. A piece has positions if its boxes hold some
   /// that no earlier piece without a residual guard took. Each piece that a position can reach has its bounds, its
   /// checks and its index arithmetic looked at, in that order.
-  CallCheck run(std::span<const HostValue> values, std::span<const uint8_t> poisoned, int64_t count) const;
+  CallCheck run(std::span<const HostValue> values, std::span<const uint8_t> poisoned, const HostDomain &domain) const;
 
 private:
   const Kernel &kernel_;

@@ -3,6 +3,7 @@
 // intervals stands in interval_arithmetic.cpp.
 #include "runtime/host/interval.h"
 #include "compiler/ir/arithmetic.h"
+#include "compiler/names/names.h"
 #include "runtime/host/interval_arithmetic.h"
 #include <cmath>
 
@@ -17,23 +18,23 @@ Intervals::Intervals(const Kernel &k, std::span<const HostValue> values, std::sp
   for (int e = 0; e < 2; ++e) memo_[e].resize(k.insts.size()), known_[e].resize(k.insts.size());
 }
 
-Intervals::Found Intervals::piece(uint32_t piece, int64_t first, int64_t last) {
-  ++round_, first_ = first, last_ = last, found_ = {};
+Intervals::Found Intervals::piece(uint32_t piece, const Region &region) {
+  ++round_, region_ = &region, found_ = {};
   const Piece &p = k_.pieces[piece];
   if (p.guard != no_node && evaluate(p.guard, false).hi == 0) return found_;
   for (const NodeId v : p.values) evaluate(v, false);
   return found_;
 }
 
-Intervals::Truth Intervals::guard(uint32_t piece, int64_t first, int64_t last) {
-  ++round_, first_ = first, last_ = last, found_ = {};
+Intervals::Truth Intervals::guard(uint32_t piece, const Region &region) {
+  ++round_, region_ = &region, found_ = {};
   const Value v = evaluate(k_.pieces[piece].guard, false);
   if (v.lo != v.hi || found_.fault != HostFault::None) return Truth::Varies;
   return v.lo ? Truth::Always : Truth::Never;
 }
 
-Intervals::Found Intervals::bound(NodeId n) {
-  ++round_, found_ = {};
+Intervals::Found Intervals::bound(NodeId n, const Region &region) {
+  ++round_, region_ = &region, found_ = {};
   visit_bound(n);
   return found_;
 }
@@ -44,8 +45,10 @@ void Intervals::visit_bound(
   if (i.op == Op::Call) {
     for (const NodeId o : operands(k_, n)) visit_bound(o);
   } else if (i.op == Op::Where) {
-    evaluate(i.a, false);
-    if (!poisoned_[i.a]) visit_bound(values_[i.a].integer ? i.b : i.c);
+    const Value condition = evaluate(i.a, false);
+    if (k_[i.a].stage == Stage::Host && poisoned_[i.a]) return;
+    if (condition.hi) visit_bound(i.b);
+    if (!condition.lo) visit_bound(i.c);
   } else if (i.op == Op::Binary && (k_[i.a].op == Op::Const || k_[i.b].op == Op::Const)) {
     visit_bound(i.a), visit_bound(i.b);
   } else if (i.op == Op::Cast && k_[i.a].op == Op::Cast && k_[i.a].type != DType::F64) {
@@ -55,8 +58,8 @@ void Intervals::visit_bound(
   }
 }
 
-IndexRange Intervals::range(NodeId n, int64_t first, int64_t last) {
-  ++round_, first_ = first, last_ = last, found_ = {};
+IndexRange Intervals::range(NodeId n, const Region &region) {
+  ++round_, region_ = &region, found_ = {};
   const Value v = evaluate(n, true);
   return {v.lo, v.hi, v.overflow || found_.fault != HostFault::None};
 }
@@ -121,7 +124,10 @@ bool Intervals::at_point(NodeId n, std::span<const Value> v, Value &out) const {
 
 Value Intervals::work(NodeId n, bool exact) {
   const Inst &i = k_[n];
-  if (i.op == Op::Pos) return {.lo = first_, .hi = last_};
+  if (i.op == Op::Pos) {
+    const Region::Ends &at = i.a == flat_axis ? region_->flat : region_->axes[i.a];
+    return {.lo = at.first, .hi = at.last};
+  }
   if (i.op == Op::Load) return interval::anything(i.type);
 
   // What element code reads from a slot must fit its 64 bits, or travel in several.

@@ -21,7 +21,17 @@ struct Value {
   bool nan = false, overflow = false;
 };
 
-/// Evaluates a piece of a scheduled kernel over positions [first, last], only what they may reach: the other arm of a
+/// A region of the domain: what each position can be in it, ends included.
+struct Region {
+  struct Ends {
+    int64_t first, last;
+  };
+  Region(int64_t first, int64_t last) : flat{first, last} {} // of one row
+  Ends flat;
+  std::vector<Ends> axes = {}; // by Kernel::axes; those in no loop are not asked for
+};
+
+/// Evaluates a piece of a scheduled kernel over a region, only what they may reach: the other arm of a
 /// `where` whose condition is settled there, the right side of `and`, `or` likewise, is not looked at. At a single
 /// position it is exact, as far as no tensor is involved.
 class Intervals {
@@ -36,14 +46,14 @@ public:
     bool wide = false; // a comparison, or a uniform that element code reads, leaves 64 bits: Form::wide
   };
   /// The residual guard, and unless it is false on all of them, the values.
-  Found piece(uint32_t piece, int64_t first, int64_t last);
-  /// The residual guard of the piece on all of [first, last], whatever the tensors; Varies if that cannot be said.
+  Found piece(uint32_t piece, const Region &);
+  /// The residual guard of the piece on all of a region, whatever the tensors; Varies if that cannot be said.
   enum class Truth : uint8_t { Never, Always, Varies };
-  Truth guard(uint32_t piece, int64_t first, int64_t last);
+  Truth guard(uint32_t piece, const Region &);
   /// A range's end, which stands for comparisons that no tensor entered: only the conditions in it are values.
-  Found bound(NodeId);
+  Found bound(NodeId, const Region &);
   /// The values of one Index node.
-  IndexRange range(NodeId, int64_t first, int64_t last);
+  IndexRange range(NodeId, const Region &);
 
 private:
   Value evaluate(NodeId, bool exact);
@@ -60,7 +70,7 @@ private:
   std::vector<Value> memo_[2];     // by exactness
   std::vector<uint32_t> known_[2]; // in which evaluation
   uint32_t round_ = 0;
-  int64_t first_ = 0, last_ = 0;
+  const Region *region_ = nullptr; // of the evaluation under way
   Found found_;
 };
 

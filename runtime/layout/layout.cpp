@@ -8,16 +8,18 @@ namespace elsewise {
 
 static int64_t magnitude(int64_t v) { return v < 0 ? -v : v; }
 
-Loop make_loop(DimsRef domain, DimsRef out, std::span<const Dims> inputs, bool positions) {
+Loop make_loop(DimsRef domain, DimsRef out, std::span<const Dims> inputs, const Positions &positions) {
   struct Axis {
     int64_t length, pitch, out;
+    int64_t dim; // whose position is used, else -1
     llvm::SmallVector<int64_t, 4> in;
   };
   llvm::SmallVector<Axis, 8> axes; // the logical innermost first
   int64_t pitch = 1;
   for (size_t d = domain.size(); d-- > 0;) {
     if (domain[d] != 1) {
-      Axis axis{domain[d], pitch, out[d], {}};
+      const bool used = d < positions.dims.size() && positions.dims[d];
+      Axis axis{domain[d], pitch, out[d], used ? int64_t(d) : -1, {}};
       for (const Dims &s : inputs) axis.in.push_back(s[d]);
       axes.push_back(std::move(axis));
     }
@@ -30,7 +32,8 @@ Loop make_loop(DimsRef domain, DimsRef out, std::span<const Dims> inputs, bool p
   for (Axis &axis : axes) {
     if (!merged.empty()) {
       Axis &last = merged.back();
-      bool one = axis.out == last.out * last.length && (!positions || axis.pitch == last.pitch * last.length);
+      bool one = axis.dim < 0 && last.dim < 0 && axis.out == last.out * last.length &&
+                 (!positions.flat || axis.pitch == last.pitch * last.length);
       for (size_t k = 0; k < inputs.size(); ++k) one &= axis.in[k] == last.in[k] * last.length;
       if (one) {
         last.length *= axis.length;
@@ -47,12 +50,14 @@ Loop make_loop(DimsRef domain, DimsRef out, std::span<const Dims> inputs, bool p
     for (Walk &w : loop.inputs) w.inner = 1;
     return loop;
   }
+  loop.inner_dim = merged[0].dim;
   loop.extent = merged[0].length, loop.inner_pitch = merged[0].pitch, loop.out.inner = merged[0].out;
   for (size_t k = 0; k < inputs.size(); ++k) loop.inputs[k].inner = merged[0].in[k];
   for (size_t d = 1; d < merged.size(); ++d) {
     loop.lengths.push_back(merged[d].length), loop.pitches.push_back(merged[d].pitch),
         loop.out.rows.push_back(merged[d].out);
     loop.rows *= merged[d].length;
+    loop.row_dims.push_back(merged[d].dim);
     for (size_t k = 0; k < inputs.size(); ++k) loop.inputs[k].rows.push_back(merged[d].in[k]);
   }
   return loop;
@@ -95,10 +100,10 @@ static bool fits_32_bits(const Loop &loop, std::span<const Operand> inputs) {
   return true;
 }
 
-Form make_form(const Loop &loop, DType out, std::span<const Operand> inputs, bool positions, Machine machine) {
+Form make_form(const Loop &loop, DType out, std::span<const Operand> inputs, bool flat, Machine machine, DimsRef axes) {
   Form form;
   form.rows = uint8_t(loop.lengths.size());
-  form.unit_pitch = !positions || loop.inner_pitch == 1;
+  form.unit_pitch = !flat || loop.inner_pitch == 1;
   form.out = loop.out.inner == 1 ? Access::Vector : Access::Strided;
   form.vector = machine == Machine::Cuda ? vector_width(out, loop, inputs) : 1; // CPU code knows no vector of ours
   form.narrow = machine == Machine::Cuda && form.rows > 0 && fits_32_bits(loop, inputs);
@@ -109,6 +114,13 @@ Form make_form(const Loop &loop, DType out, std::span<const Operand> inputs, boo
     form.args.push_back(access);
   }
   form.same_view.assign(inputs.size(), false);
+  auto axis_of = [&](int64_t dim) {
+    const auto at = dim < 0 ? axes.end() : std::find(axes.begin(), axes.end(), dim);
+    return at == axes.end() ? no_axis : uint8_t(at - axes.begin());
+  };
+  form.inner_axis = axis_of(loop.inner_dim);
+  for (const int64_t dim : loop.row_dims) form.row_axes.push_back(axis_of(dim));
+  while (!form.row_axes.empty() && form.row_axes.back() == no_axis) form.row_axes.pop_back();
   return form;
 }
 

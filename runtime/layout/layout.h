@@ -20,13 +20,22 @@ struct Loop {
   int64_t extent = 1;      // positions along the inner axis
   Dims pitches;            // what a step of each row axis adds to the flat position
   int64_t inner_pitch = 1; // the same for the inner axis
+  Dims row_dims;           // by row axis: the axis of the domain whose position it is; -1: positions are not used
+  int64_t inner_dim = -1;  // the same for the inner axis
   Walk out;
   llvm::SmallVector<Walk, 4> inputs;
 };
 
-/// Orders axes by the output's memory, drops those of length 1, merges neighbours that every operand (and, if
-/// `positions`, the flat position) walks as one. Strides are over the domain. `domain` holds no 0.
-Loop make_loop(DimsRef domain, DimsRef out, std::span<const Dims> inputs, bool positions);
+/// Positions that a kernel uses.
+struct Positions {
+  bool flat = false;
+  llvm::SmallVector<bool, 8> dims = {}; // by axis of the domain; may be shorter
+};
+
+/// Orders axes by the output's memory, drops those of length 1, merges neighbours that every operand (and, if it is
+/// used, the flat position) walks as one and of which neither's own position is used. Strides are over the domain.
+/// `domain` holds no 0.
+Loop make_loop(DimsRef domain, DimsRef out, std::span<const Dims> inputs, const Positions &);
 
 /// One elementwise operand of a loop.
 struct Operand {
@@ -43,7 +52,8 @@ bool rows_congruent(const Loop &, size_t input, uint8_t vector);
 
 enum class Machine : uint8_t { Cpu, Cuda };
 /// The Form for a machine: access classes as if all were aligned (`Vector` for every contiguous input that
-/// rows_congruent()), nothing the same view.
-Form make_form(const Loop &, DType out, std::span<const Operand> inputs, bool positions, Machine);
+/// rows_congruent()), nothing the same view. `flat`: the flat position is used. `axes`: of the kernel, by the domain's
+/// axis that each is.
+Form make_form(const Loop &, DType out, std::span<const Operand> inputs, bool flat, Machine, DimsRef axes = {});
 
 } // namespace elsewise

@@ -269,7 +269,7 @@ TEST(Intervals, HoldEveryValue) {
     HostProgram(k).run(std::vector<HostValue>{{.integer = (int)(random() % 40) - 20}, {}}, count, values, poison);
     Intervals intervals(k, values, poison);
     for (const NodeId node : pool) {
-      const IndexRange whole = intervals.range(node, first, last);
+      const IndexRange whole = intervals.range(node, Region(first, last));
       for (int64_t p = first; p <= last; ++p) {
         // By hand, with poison standing for "anything".
         std::vector<std::optional<Constant>> at(k.insts.size());

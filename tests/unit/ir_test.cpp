@@ -279,7 +279,7 @@ TEST(Slots, Rows) {
   EXPECT_EQ(text(s.k, Backend::Cuda), "Out0 In0 Rows0 Extent0 End0 Begin1 RowLength0 RowPitch0 RowPitch1 InnerPitch0 "
                                       "OutStride0 OutStride1 InStride0 InStride0.1 OutInner0 InInner0 Shift0 Blocks0");
   for (Piece &p : s.k.pieces) p.boxes.clear();
-  EXPECT_FALSE(uses_position(s.k));
+  EXPECT_FALSE(uses_flat(s.k));
   EXPECT_EQ(text(s.k, Backend::Cpu),
             "Out0 In0 Rows0 Extent0 RowLength0 OutStride0 OutStride1 InStride0 InStride0.1 OutInner0 InInner0");
 }

@@ -77,7 +77,7 @@ TEST(Layout, OutputStridesAreTorchs) {
 }
 
 Loop loop_of(Dims domain, Dims out, std::vector<Dims> inputs, bool positions = true) {
-  return make_loop(ref(domain), ref(out), inputs, positions);
+  return make_loop(ref(domain), ref(out), inputs, {positions});
 }
 
 TEST(Layout, ContiguousIsOneRow) {

@@ -121,7 +121,8 @@ void KernelPrinter::choose_names() {
                                                 "head", "pitch", "lo",     "hi",    "may",    "out",   "outs"};
   for (const Axis &axis : k_.axes) {
     const std::string wish = plain_name(axis.name);
-    if (body.contains(wish) || (wish == "i" && !position_)) names_.axes.push_back(wish); // the body's own words mean nothing inside a function
+    if (body.contains(wish) || (wish == "i" && !position_))
+      names_.axes.push_back(wish); // the body's own words mean nothing inside a function
     else names_.axes.push_back(names_.fresh(wish));
   }
   for (int d = 0; d < form_.rows; ++d) {

@@ -22,6 +22,10 @@ namespace {
 // still follow.
 constexpr unsigned shared_chain_from = 5;
 
+// From this many loops on each is a function of its own, worked on alone: what LLVM does to a function grows faster
+// than the number of its loops.
+constexpr size_t own_function_from = 16;
+
 class Emitter {
 public:
   Emitter(const Kernel &kernel, LLVMContext &context, const CpuTarget &target)
@@ -34,11 +38,14 @@ public:
     function = Function::Create(FunctionType::get(b.getVoidTy(), {b.getPtrTy(), i64, i64, i64, i64}, false),
                                 GlobalValue::ExternalLinkage, "elsewise", *module);
     function->setDoesNotThrow();
+    frame.end = function->getArg(4);
     static constexpr const char *names[] = {"slots", "row_begin", "row_end", "begin", "end"};
     for (unsigned i = 0; i < 5; ++i) function->getArg(i)->setName(names[i]);
     function->getArg(0)->addAttr(Attribute::NoAlias), function->getArg(0)->addAttr(Attribute::ReadOnly);
 
     b.SetInsertPoint(block("entry"));
+    apart = loops() >= own_function_from;
+    list_bounds();
     load_slots();
     make_scopes();
     BasicBlock *done = block("return");
@@ -46,7 +53,8 @@ public:
     else row_loop(done);
     b.SetInsertPoint(done);
     b.CreateRetVoid();
-    if (k.form.wide) expand_wide_divisions();
+    if (k.form.wide)
+      for (Function &f : *module) expand_wide_divisions(f);
     error = broken;
     return error.empty() ? std::move(module) : nullptr;
   }
@@ -56,10 +64,10 @@ private:
     SmallVector<Value *, 2> lo, hi; // along the inner axis: all of them hold
   };
   struct Piece {
-    bool everywhere = false;      // no box: every position, as far as ranges go
-    std::vector<Bounds> boxes;    // of this row
-    bool identity = false;        // nothing to do
-    BasicBlock *target = nullptr; // where a segment of it is worked
+    bool everywhere = false, bounded = false; // no box: every position, as far as ranges go
+    std::vector<Bounds> boxes;                // of this row
+    bool identity = false;                    // nothing to do
+    BasicBlock *target = nullptr;             // where a segment of it is worked
   };
 
   BasicBlock *block(const Twine &name) { return BasicBlock::Create(context, name, function); }
@@ -67,10 +75,18 @@ private:
   // ---- what is fixed for a call
 
   // The value of a slot; null if the kernel has none of that kind.
-  Value *slot(SlotKind kind, uint32_t index = 0, uint32_t box = 0) const {
-    for (size_t i = 0; i < infos.size(); ++i)
-      if (infos[i].kind == kind && infos[i].index == index && infos[i].box == box) return slot_values[i];
-    return nullptr;
+  Value *slot(SlotKind kind, uint32_t index = 0, uint32_t box = 0) {
+    const auto found = slot_of.find({kind, index, box});
+    return found == slot_of.end() ? nullptr : slot_value(found->second);
+  }
+  // Loaded where the function begins, when it is first needed.
+  Value *slot_value(size_t i) {
+    Value *&v = slot_values[i];
+    if (v) return v;
+    IRBuilderBase::InsertPointGuard guard(b);
+    BasicBlock &entry = function->getEntryBlock();
+    if (Instruction *end = entry.getTerminator()) b.SetInsertPoint(end);
+    return v = load(infos[i], i);
   }
   Value *required(SlotKind kind, uint32_t index = 0, uint32_t box = 0) {
     Value *v = slot(kind, index, box);
@@ -115,26 +131,25 @@ private:
     }
   }
 
-  void load_slots() {
+  void list_bounds() {
     for (size_t i = 0; i < infos.size(); ++i) {
       const SlotInfo &s = infos[i];
-      Value *v = nullptr;
-      if (s.kind == SlotKind::Uniform) {
-        const NodeId node = k.uniforms[s.index];
-        const DType d = k[node].type;
-        v = arithmetic.from_memory(d, load_slot(arithmetic.memory_type(d), i, slot_name(s)));
-        fixed[node] = v;
-      } else if (s.kind == SlotKind::Out || s.kind == SlotKind::In) {
-        v = load_slot(b.getPtrTy(), i, slot_name(s));
-      } else if (s.kind == SlotKind::Begin || s.kind == SlotKind::End) {
-        bound_slots[{bound_node(k, s), bound_axis(k, s)}] = i;
-        v = load_slot(b.getInt64Ty(), i, slot_name(s));
-      } else if (s.kind != SlotKind::Extent &&
-                 s.kind != SlotKind::Rows) { // those two are the caller's, who passes ranges
-        v = load_slot(b.getInt64Ty(), i, slot_name(s));
-      }
-      slot_values.push_back(v);
+      slot_of.insert({{s.kind, s.index, s.box}, i});
+      if (s.kind == SlotKind::Uniform) uniform_slots[k.uniforms[s.index]] = i;
+      if (s.kind == SlotKind::Begin || s.kind == SlotKind::End) bound_slots[{bound_node(k, s), bound_axis(k, s)}] = i;
     }
+  }
+  void load_slots() {
+    slot_values.assign(infos.size(), nullptr);
+    if (apart) return;
+    for (size_t i = 0; i < infos.size(); ++i) // Extent and Rows are the caller's, who passes ranges
+      if (infos[i].kind != SlotKind::Extent && infos[i].kind != SlotKind::Rows) slot_value(i);
+  }
+  Value *load(const SlotInfo &s, size_t i) {
+    if (s.kind == SlotKind::Out || s.kind == SlotKind::In) return load_slot(b.getPtrTy(), i, slot_name(s));
+    if (s.kind != SlotKind::Uniform) return load_slot(b.getInt64Ty(), i, slot_name(s));
+    const DType d = k[k.uniforms[s.index]].type;
+    return arithmetic.from_memory(d, load_slot(arithmetic.memory_type(d), i, slot_name(s)));
   }
   Value *load_slot(llvm::Type *t, size_t i, const Twine &name) {
     return b.CreateAlignedLoad(t, b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), function->getArg(0), i), Align(8), name);
@@ -159,11 +174,14 @@ private:
   // ---- rows
 
   void one_row(BasicBlock *done) {
+    enter_sole_row();
+    row(done);
+  }
+  void enter_sole_row() {
     for (size_t i = 0; i < k.outputs.size(); ++i) out.push_back(required(SlotKind::Out, uint32_t(i)));
     for (uint32_t a = 0; a < k.arguments.size(); ++a)
       in.push_back(access(a) == Access::Absent || is_out(a) ? nullptr : required(SlotKind::In, a));
     rowbase = nullptr;
-    row(done);
   }
 
   // Row positions are worked out by division once, then stepped like an odometer.
@@ -188,8 +206,28 @@ private:
     r->addIncoming(row_begin, entry);
     for (unsigned d = 0; d < rows; ++d) {
       at.push_back(b.CreatePHI(b.getInt64Ty(), 2, "row" + Twine(d)));
-      at[d]->addIncoming(start[d], entry);
+      cast<PHINode>(at[d])->addIncoming(start[d], entry);
     }
+    enter_row();
+    row(next);
+
+    b.SetInsertPoint(next);
+    r->addIncoming(b.CreateNSWAdd(r, b.getInt64(1)), next);
+    Value *carry = b.getTrue();
+    for (unsigned d = 0; d < rows; ++d) {
+      Value *stepped = b.CreateAdd(at[d], b.CreateZExt(carry, b.getInt64Ty()));
+      if (d + 1 < rows) {
+        carry = b.CreateICmpEQ(stepped, required(SlotKind::RowLength, d));
+        stepped = b.CreateSelect(carry, b.getInt64(0), stepped);
+      }
+      cast<PHINode>(at[d])->addIncoming(stepped, next);
+    }
+    b.CreateCondBr(b.CreateICmpSLT(r->getIncomingValueForBlock(next), row_end), loop, done);
+  }
+
+  // Where every operand's row starts, from the positions in `at`.
+  void enter_row() {
+    const unsigned rows = k.form.rows;
     auto offset = [&](SlotKind kind, uint32_t argument) { // sum of position * stride
       Value *sum = nullptr;
       for (unsigned d = 0; d < rows; ++d) {
@@ -211,20 +249,6 @@ private:
                                            offset(SlotKind::InStride, a), k.arguments[a].name + ".row"));
     }
     rowbase = offset(SlotKind::RowPitch, 0);
-    row(next);
-
-    b.SetInsertPoint(next);
-    r->addIncoming(b.CreateNSWAdd(r, b.getInt64(1)), next);
-    Value *carry = b.getTrue();
-    for (unsigned d = 0; d < rows; ++d) {
-      Value *stepped = b.CreateAdd(at[d], b.CreateZExt(carry, b.getInt64Ty()));
-      if (d + 1 < rows) {
-        carry = b.CreateICmpEQ(stepped, required(SlotKind::RowLength, d));
-        stepped = b.CreateSelect(carry, b.getInt64(0), stepped);
-      }
-      at[d]->addIncoming(stepped, next);
-    }
-    b.CreateCondBr(b.CreateICmpSLT(r->getIncomingValueForBlock(next), row_end), loop, done);
   }
 
   // ---- one row: segments
@@ -237,7 +261,7 @@ private:
     if (k[node].stage == Stage::Row) {
       bound = near(value(node));
     } else if (const auto found = bound_slots.find({node, axis}); found != bound_slots.end()) {
-      bound = slot_values[found->second];
+      bound = slot_value(found->second);
     } else {
       broken = "a bound is not in the list of launch arguments";
       return bound = b.getInt64(0);
@@ -259,31 +283,41 @@ private:
     return b.CreateTrunc(bound, b.getInt64Ty());
   }
 
-  void row(BasicBlock *done) {
-    load_broadcasts();
-    Value *begin = function->getArg(3), *end = function->getArg(4);
+  // Bounds of every piece are made when a piece's are first asked for.
+  void list_pieces() {
     for (uint32_t p = 0; p < k.pieces.size(); ++p) {
       Piece piece;
       piece.identity = is_identity(k, p);
       piece.everywhere = k.pieces[p].boxes.empty();
-      for (const auto &box : k.pieces[p].boxes) {
-        Bounds bound;
-        for (const Range &range : box) {
-          if (range.lo != no_node) bound.lo.push_back(in_row(range.lo, range.axis));
-          if (range.hi != no_node) bound.hi.push_back(in_row(range.hi, range.axis));
-        }
-        if (bound.lo.empty() && bound.hi.empty()) piece.everywhere = true;
-        piece.boxes.push_back(std::move(bound));
-      }
+      for (const auto &box : k.pieces[p].boxes) piece.everywhere |= box.empty();
       pieces.push_back(std::move(piece));
     }
+  }
+  void make_bounds(uint32_t p) {
+    if (pieces[p].bounded) return;
+    pieces[p].bounded = true;
+    for (const auto &box : k.pieces[p].boxes) {
+      Bounds bound;
+      for (const Range &range : box) {
+        if (range.lo != no_node) bound.lo.push_back(in_row(range.lo, range.axis));
+        if (range.hi != no_node) bound.hi.push_back(in_row(range.hi, range.axis));
+      }
+      pieces[p].boxes.push_back(std::move(bound));
+    }
+  }
 
+  void row(BasicBlock *done) {
+    load_broadcasts();
+    list_pieces();
+    for (uint32_t p = 0; p < k.pieces.size(); ++p) make_bounds(p);
+    Value *begin = function->getArg(3), *end = function->getArg(4);
     BasicBlock *entry = b.GetInsertBlock(), *segment = block("segment"), *work = block("classify"),
                *next = block("segment.next");
     b.CreateBr(segment);
     b.SetInsertPoint(segment);
-    c = b.CreatePHI(b.getInt64Ty(), 2, "c");
-    c->addIncoming(begin, entry);
+    PHINode *start = b.CreatePHI(b.getInt64Ty(), 2, "c");
+    start->addIncoming(begin, entry);
+    c = start;
     b.CreateCondBr(b.CreateICmpSLT(c, end), work, done);
 
     b.SetInsertPoint(work);
@@ -296,7 +330,7 @@ private:
     b.SetInsertPoint(next);
     if (bounds.empty()) b.CreateBr(done); // one segment
     else {
-      c->addIncoming(stop, next);
+      start->addIncoming(stop, next);
       b.CreateBr(segment);
     }
   }
@@ -304,6 +338,7 @@ private:
   // True if the ranges of piece p hold at c, and so on the whole segment.
   Value *holds(uint32_t p) {
     if (pieces[p].everywhere) return b.getTrue();
+    make_bounds(p);
     Value *any = b.getFalse();
     for (const Bounds &box : pieces[p].boxes) {
       Value *inside = b.getTrue();
@@ -344,8 +379,60 @@ private:
     }
     for (auto [p, target] : pending) {
       b.SetInsertPoint(target);
-      piece_loop(p, target == shared, next);
+      if (apart) call_piece(p, target == shared, next);
+      else piece_loop(p, target == shared, next);
     }
+  }
+
+  // Loops that the kernel will have.
+  size_t loops() const {
+    size_t count = 0;
+    for (uint32_t p = 0; p < k.pieces.size(); ++p) count += !is_identity(k, p);
+    return count;
+  }
+
+  // What is said of values in one function.
+  struct Frame {
+    Function *function = nullptr;
+    std::vector<Value *> slot_values, out, in, at;
+    DenseMap<NodeId, Value *> row_values;
+    Value *rowbase = nullptr, *c = nullptr, *stop = nullptr, *end = nullptr;
+    DenseMap<uint32_t, std::pair<Value *, Value *>> broadcast;
+    std::vector<Piece> pieces;
+    std::map<std::pair<NodeId, uint8_t>, Value *> bounds;
+    Instruction *ahead = nullptr;
+  };
+
+  // One segment of a piece as a function of the slots, the end of positions, the segment and the row's positions.
+  void call_piece(uint32_t first_piece, bool shared, BasicBlock *next) {
+    llvm::Type *i64 = b.getInt64Ty();
+    std::vector<llvm::Type *> types{b.getPtrTy(), i64, i64, i64};
+    std::vector<Value *> given{function->getArg(0), frame.end, c, stop};
+    for (Value *position : at) types.push_back(i64), given.push_back(position);
+    const std::string name = b.GetInsertBlock()->getName().str();
+    Function *f =
+        Function::Create(FunctionType::get(b.getVoidTy(), types, false), GlobalValue::InternalLinkage, name, *module);
+    f->setDoesNotThrow(), f->addFnAttr(Attribute::NoInline);
+    f->getArg(0)->addAttr(Attribute::NoAlias), f->getArg(0)->addAttr(Attribute::ReadOnly);
+    b.CreateCall(f, given);
+    b.CreateBr(next);
+
+    Frame own;
+    own.function = f, own.slot_values.assign(infos.size(), nullptr), own.end = f->getArg(1);
+    own.c = f->getArg(2), own.stop = f->getArg(3);
+    own.c->setName("c"), own.stop->setName("stop");
+    for (size_t d = 0; d < at.size(); ++d) own.at.push_back(f->getArg(unsigned(4 + d)));
+    std::swap(frame, own);
+    b.SetInsertPoint(block("entry"));
+    if (k.form.rows == 0) enter_sole_row();
+    else enter_row();
+    load_broadcasts();
+    list_pieces();
+    BasicBlock *done = block("return");
+    piece_loop(first_piece, shared, done);
+    b.SetInsertPoint(done);
+    b.CreateRetVoid();
+    std::swap(frame, own);
   }
 
   // ---- one segment: a loop
@@ -467,7 +554,7 @@ private:
   }
 
   Value *value(NodeId n) {
-    if (const auto found = fixed.find(n); found != fixed.end()) return found->second;
+    if (const auto found = uniform_slots.find(n); found != uniform_slots.end()) return slot_value(found->second);
     if (const auto found = row_values.find(n); found != row_values.end()) return found->second;
     if (const auto found = values.find(n); found != values.end()) return found->second;
     if (k[n].stage == Stage::Row && !ahead) return row_values[n] = make(n); // of a bound
@@ -521,7 +608,7 @@ private:
       return arithmetic.call(builtins()[i.sub], k[k.operands[i.a]].type, operands);
     }
     case Op::Len:
-      if (i.a == no_axis) return b.CreateSExt(function->getArg(4), arithmetic.type(DType::Index)); // or the chunk's end
+      if (i.a == no_axis) return b.CreateSExt(frame.end, arithmetic.type(DType::Index)); // or the chunk's end
       break;
     case Op::Param:
     case Op::ArgLen:
@@ -532,9 +619,9 @@ private:
   }
 
   // LLVM divides 128 bits by a library call, and this code calls no library.
-  void expand_wide_divisions() {
+  static void expand_wide_divisions(Function &function) {
     std::vector<BinaryOperator *> found;
-    for (BasicBlock &block : *function)
+    for (BasicBlock &block : function)
       for (Instruction &i : block)
         if (auto *op = dyn_cast<BinaryOperator>(&i); op && op->isIntDivRem() && op->getType()->isIntegerTy(128))
           found.push_back(op);
@@ -550,29 +637,32 @@ private:
   IRBuilder<> b;
   Arithmetic arithmetic;
   std::vector<SlotInfo> infos;
-  std::vector<Value *> slot_values;
-  Function *function = nullptr;
+  std::map<std::tuple<SlotKind, uint32_t, uint32_t>, size_t> slot_of; // the first of a kind, index and box
+  std::map<std::pair<NodeId, uint8_t>, size_t> bound_slots;
+  DenseMap<NodeId, size_t> uniform_slots;
+  bool apart = false; // loops are functions
   MDNode *out_scope = nullptr, *in_scope = nullptr;
   const char *broken = "";
-  DenseMap<NodeId, Value *> fixed; // uniforms
+
+  Frame frame;
+  Function *&function = frame.function;
+  std::vector<Value *> &slot_values = frame.slot_values;
 
   // the row
-  std::vector<Value *> out, in;                              // where it starts, by output and argument
-  std::vector<PHINode *> at;                                 // its position along each row axis
-  DenseMap<NodeId, Value *> row_values;                      // what its bounds need
-  Value *rowbase = nullptr;                                  // flat position of its first element; null: 0
-  DenseMap<uint32_t, std::pair<Value *, Value *>> broadcast; // by argument: bits, value
-  std::vector<Piece> pieces;
-  std::map<std::pair<NodeId, uint8_t>, Value *> bounds; // by node and axis: inner position of this row
-  std::map<std::pair<NodeId, uint8_t>, size_t> bound_slots;
-  PHINode *c = nullptr; // where the segment starts
-  Value *stop = nullptr;
+  std::vector<Value *> &out = frame.out, &in = frame.in;    // where it starts, by output and argument
+  std::vector<Value *> &at = frame.at;                      // its position along each row axis
+  DenseMap<NodeId, Value *> &row_values = frame.row_values; // what its bounds need
+  Value *&rowbase = frame.rowbase;                          // flat position of its first element; null: 0
+  DenseMap<uint32_t, std::pair<Value *, Value *>> &broadcast = frame.broadcast; // by argument: bits, value
+  std::vector<Piece> &pieces = frame.pieces;
+  std::map<std::pair<NodeId, uint8_t>, Value *> &bounds = frame.bounds; // by node and axis: inner position of this row
+  Value *&c = frame.c, *&stop = frame.stop;                             // the segment's ends
 
   // the element: t steps beyond where its segment starts
   std::vector<Value *> out_here, in_here;
   Value *first = nullptr;
   PHINode *t = nullptr;
-  Instruction *ahead = nullptr; // what is the same along the segment goes before this
+  Instruction *&ahead = frame.ahead; // what is the same along the segment goes before this
   DenseMap<NodeId, Value *> values, raw;
 };
 

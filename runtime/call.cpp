@@ -208,21 +208,6 @@ std::string missing_axis(const Spec &spec, const Call &call) {
   return "";
 }
 
-// By argument: only its lengths are asked for.
-std::vector<bool> measured_arguments(const Spec &spec) {
-  std::vector<bool> read(spec.names.arguments.size()), measured(spec.names.arguments.size());
-  std::vector<bool> operand(spec.ast.exprs.size()); // of a length
-  for (ExprId e = 0; e < spec.names.of.size(); ++e) {
-    if (spec.names.of[e].binding != Binding::ArgumentLength) continue;
-    measured[spec.names.of[e].index] = true;
-    for (uint32_t c = 0; c < spec.ast[e].count; ++c) operand[spec.ast.child(e, c)] = true;
-  }
-  for (ExprId e = 0; e < spec.names.of.size(); ++e)
-    if (spec.names.of[e].binding == Binding::Argument && !operand[e]) read[spec.names.of[e].index] = true;
-  for (size_t a = 0; a < read.size(); ++a) measured[a] = measured[a] && !read[a];
-  return measured;
-}
-
 // `shape=`; else the broadcast of the tensors, 0-d ones only if there is no other; else the shape of `out`.
 Result<Request> choose_domain(const Spec &spec, const Call &call, Request request) {
   const auto &names = spec.names.arguments;
@@ -297,7 +282,7 @@ Result<Request> read_call(const Spec &spec, const Call &call) {
                       std::to_string(most_arguments) + " are taken");
   if (const std::string text = missing_axis(spec, call); !text.empty()) return refuse(spec, Fault::Type, text);
   Request request;
-  request.measured = measured_arguments(spec);
+  for (size_t a = 0; a < names.size(); ++a) request.measured.push_back(!spec.names.elementwise[a]);
   for (size_t a = 0; a < names.size(); ++a) {
     const Arg &arg = call.args[a];
     request.signature.args.push_back({arg.kind, arg.kind == ArgKind::Tensor ? arg.dtype : DType::F32, zero_dim(arg)});

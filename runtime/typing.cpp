@@ -39,9 +39,6 @@ Result<Typing *> typing_for(const Spec &spec, const Signature &signature, const 
   Typing typing{signature, host_scalar, specialise(spec.source, spec.ast, spec.names, signature, sink), {}, {}, {}, {}};
   if (sink.failed()) return spec_fault<Typing *>(sink, spec.source);
   if (!typing.typed.complete) return fault<Typing *>(Fault::Internal, "the types of the rule are not complete", spec);
-  bool axes = spec.ast.header.present; // until passes and launches know them
-  for (const Resolved &r : spec.names.of) axes |= r.binding == Binding::ArgumentLength || r.binding == Binding::Border;
-  if (axes) return fault<Typing *>(Fault::Value, "named axes and lengths cannot be launched yet", spec);
   typing.kernel = read_on_host(lower(spec.source, spec.ast, spec.names, signature, typing.typed), host_scalar);
 
   std::string error;

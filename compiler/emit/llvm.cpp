@@ -85,7 +85,7 @@ private:
     if (v) return v;
     IRBuilderBase::InsertPointGuard guard(b);
     BasicBlock &entry = function->getEntryBlock();
-    if (Instruction *end = entry.getTerminator()) b.SetInsertPoint(end);
+    if (entry.hasTerminator()) b.SetInsertPoint(entry.getTerminator());
     return v = load(infos[i], i);
   }
   Value *required(SlotKind kind, uint32_t index = 0, uint32_t box = 0) {

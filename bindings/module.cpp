@@ -85,6 +85,12 @@ static ArgType arg_type(const std::string &kind) {
           .zero_dim = bracket != kind.npos && kind.substr(bracket) == "[0]"};
 }
 
+// The rank in `f32[2]`; -1: the kind tells none.
+static int rank_of(const std::string &kind) {
+  const size_t bracket = kind.find('[');
+  return bracket == kind.npos ? -1 : std::atoi(kind.c_str() + bracket + 1);
+}
+
 static api::Stage stage(const std::string &name) {
   static const char *const names[] = {"tokens", "ast", "ir", "cuda", "ptx", "cubin", "llvm", "asm", "torch"};
   for (int k = 0; k < 9; ++k)
@@ -214,6 +220,7 @@ PYBIND11_MODULE(_elsewise, m) {
         for (const std::string &name : api::arguments(*of)) {
           const auto kind = kinds.find(name);
           request.signature.args.push_back(kind == kinds.end() ? ArgType{} : arg_type(kind->second));
+          if (kind != kinds.end()) request.rank = std::max(request.rank, rank_of(kind->second));
         }
         if (!as.is_none()) request.signature.out = dtype(as.cast<std::string>());
         api::Result<std::string> result;

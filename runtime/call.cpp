@@ -106,6 +106,18 @@ HostValue host_value_of(const Arg &a) {
   return v;
 }
 
+std::string wrong_rank(const Header &header, size_t rank) {
+  const size_t named = header.axes.size();
+  if (!header.present || (header.dots < 0 ? rank == named : rank >= named)) return "";
+  std::string names;
+  for (size_t a = 0; a <= named; ++a) {
+    if (header.dots >= 0 && a == size_t(header.dots)) names += (names.empty() ? "" : ", ") + std::string("..");
+    if (a < named) names += (names.empty() ? "" : ", ") + header.axes[a];
+  }
+  return "the rule names " + std::to_string(named) + (named == 1 ? " axis" : " axes") + " [" + names +
+         "], the domain has " + std::to_string(rank);
+}
+
 namespace {
 
 std::string quoted(const std::string &name) { return "`" + name + "`"; }
@@ -178,19 +190,6 @@ Result<Request> choose_device(const Spec &spec, const Call &call, Request reques
   return result;
 }
 
-// The header's axes against those of the domain; empty: they agree.
-std::string wrong_rank(const Header &header, const Dims &domain) {
-  const size_t named = header.axes.size();
-  if (!header.present || (header.dots < 0 ? domain.size() == named : domain.size() >= named)) return "";
-  std::string names;
-  for (size_t a = 0; a <= named; ++a) {
-    if (header.dots >= 0 && a == size_t(header.dots)) names += (names.empty() ? "" : ", ") + std::string("..");
-    if (a < named) names += (names.empty() ? "" : ", ") + header.axes[a];
-  }
-  return "the rule names " + std::to_string(named) + (named == 1 ? " axis" : " axes") + " [" + names +
-         "], the domain has " + std::to_string(domain.size()) + ": shape " + show_shape(ref(domain));
-}
-
 // An argument that `len` asks for an axis which it lacks; empty: there is none.
 std::string missing_axis(const Spec &spec, const Call &call) {
   for (const Resolved &r : spec.names.of) {
@@ -259,8 +258,8 @@ Result<Request> choose_domain(const Spec &spec, const Call &call, Request reques
                   "`out` has shape " + show_shape(shape_of(*call.out)) + ", but " +
                       (call.has_domain ? "`shape=" + show_shape(ref(request.domain)) + "`"
                                        : from + " " + show_shape(ref(request.domain))));
-  if (std::string why = wrong_rank(spec.ast.header, request.domain); !why.empty())
-    return refuse(spec, Fault::Value, why);
+  if (std::string why = wrong_rank(spec.ast.header, request.domain.size()); !why.empty())
+    return refuse(spec, Fault::Value, why + ": shape " + show_shape(ref(request.domain)));
   if (spec.names.needs_rank) request.signature.rank = int(request.domain.size());
   const auto count = element_count(ref(request.domain));
   if (!count || *count > INT64_MAX / 16)

@@ -81,7 +81,9 @@ std::string complete(const Spec &spec, Signature &signature) {
 }
 
 int domain_rank(const Spec &spec, const EmitRequest &request) {
-  return request.rank >= 0 ? request.rank : spec.ast.header.present ? int(spec.ast.header.axes.size()) : 1;
+  const int named = int(spec.ast.header.axes.size());
+  if (spec.ast.header.present) return std::max(request.rank, named);
+  return request.rank >= 0 ? request.rank : 1;
 }
 
 // Contiguous operands; with axes as many rows as they need, else with `rows` as many row axes, each row starting
@@ -206,12 +208,8 @@ Result<std::string> emit(const Spec &spec, const EmitRequest &request) noexcept 
     return emit_syntax(spec.source.text(), spec.source.name(), request.stage);
   Signature signature = request.signature;
   if (std::string why = complete(spec, signature); !why.empty()) return refuse(spec, Fault::Type, why);
-  if (spec.ast.header.present &&
-      (spec.ast.header.dots < 0 ? domain_rank(spec, request) != int(spec.ast.header.axes.size())
-                                : domain_rank(spec, request) < int(spec.ast.header.axes.size())))
-    return refuse(spec, Fault::Value,
-                  "the rule names " + std::to_string(spec.ast.header.axes.size()) + " axes, the domain has " +
-                      std::to_string(domain_rank(spec, request)));
+  if (std::string why = wrong_rank(spec.ast.header, size_t(domain_rank(spec, request))); !why.empty())
+    return refuse(spec, Fault::Value, why);
   if (spec.names.needs_rank) signature.rank = domain_rank(spec, request);
   const std::vector<bool> none(signature.args.size());
   Typing *typing = nullptr;

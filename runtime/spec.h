@@ -184,6 +184,9 @@ std::string show_device(Device); // "cpu", "cuda:0"
 /// Value of a parameter, or of a 0-d tensor on the host, as host nodes take it.
 HostValue host_value_of(const Arg &);
 
+/// The header's axes against the domain's; empty: they agree.
+std::string wrong_rank(const Header &, size_t rank);
+
 /// What types and shapes of a call come to, or why it cannot be.
 struct Request {
   Signature signature;

@@ -71,8 +71,8 @@ struct Constant {
   double real = 0;
 };
 
-/// lo <= position(axis) < hi; no_node is open. axis: flat_axis, or Form::inner_axis for positions in the row. Host or
-/// Row nodes of type Index; they are clamped to the axis.
+/// lo <= position(axis) < hi; no_node is open. axis: flat_axis; Form::inner_axis; or no_axis, positions in the row that
+/// only conditions bound. Host or Row nodes of type Index; they are clamped to the axis.
 struct Range {
   uint8_t axis;
   NodeId lo = no_node, hi = no_node;

@@ -105,7 +105,7 @@ std::string ranges(const Kernel &k, const Piece &p) {
   for (const auto &box : p.boxes) {
     if (box.empty()) return "has an empty box";
     for (size_t r = 0; r < box.size(); ++r) {
-      if (box[r].axis != flat && box[r].axis != k.form.inner_axis)
+      if (box[r].axis != flat && box[r].axis != no_axis && box[r].axis != k.form.inner_axis)
         return "has a range on an axis that is not the inner one";
       for (size_t s = 0; s < r; ++s)
         if (box[s].axis == box[r].axis) return "has two ranges of one axis in a box";

@@ -76,7 +76,8 @@ public:
     std::vector<Range> all;
     for (const bool inner : {false, true}) {
       const Ends &ends = inner ? box.inner : box.flat;
-      Range r{inner ? k.form.inner_axis : uint8_t(flat_axis)};
+      // What conditions alone decide asks for no position.
+      Range r{!inner ? uint8_t(flat_axis) : ends.open() ? no_axis : k.form.inner_axis};
       for (const NodeId lo : ends.lo) r.lo = r.lo == no_node ? lo : call(greatest_row(), r.lo, lo);
       for (const NodeId hi : ends.hi) r.hi = r.hi == no_node ? hi : call(least_row(), r.hi, hi);
       NodeId condition = no_node;
@@ -94,7 +95,7 @@ public:
   }
 
   /// A range of no position.
-  Range never() { return {k.axes.empty() ? uint8_t(flat_axis) : k.form.inner_axis, no_node, integer(0)}; }
+  Range never() { return {k.axes.empty() ? uint8_t(flat_axis) : no_axis, no_node, integer(0)}; }
 
   NodeId integer(__int128 v) { return b.integer(DType::Index, v); }
   NodeId conjunction(NodeId a, NodeId c) { return a == no_node ? c : c == no_node ? a : b.logic(LogicOp::And, a, c); }

@@ -14,8 +14,9 @@ if command -v "${CXX:-c++}" >/dev/null; then
   has_header zlib.h || missing="$missing zlib1g-dev"
   has_header zstd.h || missing="$missing libzstd-dev"
   has_header gtest/gtest.h || missing="$missing libgtest-dev"
+  has_header sleef.h || missing="$missing libsleef-dev"
 else
-  missing="$missing zlib1g-dev libzstd-dev libgtest-dev"
+  missing="$missing zlib1g-dev libzstd-dev libgtest-dev libsleef-dev"
 fi
 "$python" -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' || missing="$missing python3-dev"
 "$python" -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"

@@ -7,8 +7,10 @@
 
 namespace elsewise {
 
-Composite composite(const Builtin &row) {
-  const Source source(std::string(row.body), std::string(row.name));
+Composite composite(const Builtin &row) { return composite(row, row.body); }
+
+Composite composite(const Builtin &row, std::string_view text) {
+  const Source source(std::string(text), std::string(row.name));
   Sink sink;
   Composite c;
   c.ast = parse(source, lex(source, sink), sink);

@@ -17,5 +17,7 @@ struct Composite {
 
 /// Of a row with a body.
 Composite composite(const Builtin &);
+/// Of another text about the row, such as its body for one backend.
+Composite composite(const Builtin &, std::string_view text);
 
 } // namespace elsewise

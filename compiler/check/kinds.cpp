@@ -325,11 +325,7 @@ private:
     if (f.kind == Kind::Unknown) return unknown();
     if (op == Operator::Div) return quotient(e, f, b);
     if (f.kind == Kind::Index || f.kind == Kind::Data) {
-      if (op == Operator::Pow && whole(f) && b.constant && *b.constant < 0) {
-        sink_.report(Code::NegativeExponent, outer(e, 1), {text(outer(e, 1))}).fixits = {
-            {outer(e, 0), cast(Rule::CastFloat, e, 0), "make it a float"}};
-        return unknown();
-      }
+      if (op == Operator::Pow && whole(f) && b.constant && *b.constant < 0) return negative_exponent(e);
       if (f.kind == Kind::Data)
         for (uint32_t k = 0; k < 2; ++k)
           check_fit(source_, kinds_, ast_.child(e, k), ast_.bare(e, k), f.nominal, sink_);
@@ -417,13 +413,17 @@ private:
       return facts.empty() ? unknown() : condition(join(facts));
     case Rule::Select:
       return facts.size() == 3 ? select(e, row, facts) : unknown();
+    case Rule::Whole:
+    case Rule::WholeTest:
+      if (!need_whole(e, row, facts)) return unknown();
+      break;
     default:
       break;
     }
     if (facts.empty()) return unknown();
     Fact f = join(facts);
     if (f.kind == Kind::Unknown) return unknown();
-    if (row.rule == Rule::Float) {
+    if (row.rule == Rule::Float || row.rule == Rule::Ratio) {
       if (f.kind == Kind::Index || (f.kind == Kind::Bool && !f.tensor))
         f.kind = f.joint = Kind::WeakFloat, f.category = Category::Scalar;
       if (f.kind == Kind::Bool) f.kind = f.joint = Kind::Data, f.stage = Stage::Element;
@@ -440,7 +440,26 @@ private:
     if (f.kind == Kind::Data)
       for (uint32_t k = 0; k < count; ++k)
         check_fit(source_, kinds_, ast_.child(e, k), ast_.bare(e, k), f.nominal, sink_);
-    return f;
+    if (row.meaning == Meaning::Power && whole(f) && facts[1].constant && *facts[1].constant < 0)
+      return negative_exponent(e);
+    return row.rule == Rule::WholeTest ? condition(f) : f;
+  }
+
+  bool need_whole(ExprId e, const Builtin &row, llvm::ArrayRef<Fact> facts) {
+    for (uint32_t k = 0; k < facts.size(); ++k) {
+      if (!floats(facts[k])) continue;
+      const Span where = ast_.bare(e, k);
+      sink_.report(Code::NotWhole, where, {std::string(row.name), text(where), describe(facts[k])}).fixits = {
+          {where, cast(Rule::CastInt, e, k), "make it a whole number"}};
+      return false;
+    }
+    return true;
+  }
+
+  Fact negative_exponent(ExprId e) {
+    sink_.report(Code::NegativeExponent, outer(e, 1), {text(outer(e, 1))}).fixits = {
+        {outer(e, 0), cast(Rule::CastFloat, e, 0), "make it a float"}};
+    return unknown();
   }
 
   Fact cast_to(llvm::ArrayRef<Fact> facts, DType to) {

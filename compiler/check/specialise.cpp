@@ -75,7 +75,14 @@ private:
   Use operands_use(ExprId e, Use use) const {
     const Fact &f = kinds_[e];
     if (compares(e)) return f.joint == Kind::Index || f.joint == Kind::WeakFloat ? tensor_free(e) : Use::Value;
+    if (compares_operands(e) && (f.kind == Kind::WeakFloat || f.kind == Kind::Unknown)) return Use::Compare;
     return f.kind == Kind::Index || f.kind == Kind::WeakFloat || f.kind == Kind::Unknown ? use : Use::Value;
+  }
+
+  /// A row that compares its operands as they are, for a result of another type.
+  bool compares_operands(ExprId e) const {
+    return ast_[e].kind == ExprKind::Call && names_.of[e].binding == Binding::Builtin &&
+           builtins()[names_.of[e].index].rule == Rule::Ratio;
   }
 
   Use tensor_free(ExprId e) const {

@@ -22,6 +22,18 @@ std::string print(const Linear &l) {
   return text;
 }
 
+/// Whether a row's value is always one of its operands.
+bool selects(const Builtin &r) {
+  if (r.meaning == Meaning::Least || r.meaning == Meaning::Greatest) return true;
+  if (r.body.empty()) return false;
+  const Composite c = composite(r);
+  for (ExprId e = 0; e < c.ast.exprs.size(); ++e)
+    if (c.ast[e].kind != ExprKind::Name &&
+        (c.ast[e].kind != ExprKind::Call || !selects(builtins()[c.names.of[e].index])))
+      return false;
+  return true;
+}
+
 bool commutes(Operator op) {
   return op == Operator::Add || op == Operator::Mul || op == Operator::BitAnd || op == Operator::BitOr ||
          op == Operator::BitXor;
@@ -455,7 +467,7 @@ Guards::Magnitude Guards::magnitude_of_call(ExprId e) {
   }
   case Rule::Numeric:
     if (r->meaning == Meaning::Magnitude) return a;
-    if (r->meaning == Meaning::Opaque && r->body.empty()) return m;
+    if (!selects(*r)) return m;
     m = {0, 0, false}; // some operand
     for (uint32_t k = 0; k < ast_[e].count; ++k) {
       const Magnitude one = magnitude(child(e, k));

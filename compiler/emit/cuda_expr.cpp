@@ -2,8 +2,8 @@
 // The printer of expressions. Every C operator it prints is total for the values it is given; what is not total in C
 // goes through a helper.
 #include "compiler/emit/cuda_expr.h"
+#include "compiler/ir/rows.h"
 #include "compiler/names/names.h"
-#include "grammar/builtins.h"
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
@@ -337,10 +337,7 @@ private:
     case BinaryOp::Mod:
       return helper("floor_mod");
     case BinaryOp::Pow:
-      if (is_float(d)) {
-        const std::string a = argument(i.a), b = argument(i.b);
-        return {(d == DType::F64 ? "pow(" : "powf(") + a + ", " + b + ")", Atom, true};
-      }
+      if (is_float(d)) return call(builtins()[power_row()], d, {i.a, i.b});
       return helper("power");
     case BinaryOp::Shl:
       return helper("shift_left");
@@ -441,14 +438,14 @@ private:
   }
 
   Text call(NodeId n) {
-    const Inst &i = k_[n];
-    const Builtin &row = builtins()[i.sub];
     const std::vector<NodeId> args = operands(k_, n);
-    const DType d = k_[args[0]].type;
+    return call(builtins()[k_[n].sub], k_[args[0]].type, args);
+  }
+
+  Text call(const Builtin &row, DType d, const std::vector<NodeId> &args) {
     const Class which = d == DType::F64 ? ClassF64 : is_float(d) ? ClassF32 : ClassInt;
     const std::string_view pattern = row.cuda[which];
-    if (pattern.empty())
-      return row.rule == Rule::Predicate ? Text{"false", Atom, true} : text(args[0]); // integers pass through
+    if (pattern.empty()) return text(args[0]); // integers pass through
     const std::string_view helper = is_float(d) ? row.cuda_helper : row.cuda_helper_int;
     if (!helper.empty()) helpers_.use_text(helper, d);
     size_t arity = 0;

@@ -15,6 +15,7 @@ namespace elsewise {
 struct CpuTarget {
   bool f16c = true;      // converts halves itself (every x86-64-v3 does); else integer arithmetic does
   bool avx512dq = false; // converts 64-bit integers to doubles in vectors; else a sum of two doubles does
+  unsigned function_bits = 256; // the widest vectors that the library of functions has for it: 512, 256, or 0 for none
 };
 
 /// void elsewise(const Slot *slots, i64 row_begin, i64 row_end, i64 begin, i64 end): rows [row_begin, row_end), inner

@@ -2,6 +2,7 @@
 // Arithmetic, comparisons and builtins in LLVM IR, total and exact as ir.h says. Conversions between types stand in
 // llvm_convert.cpp.
 #include "compiler/emit/llvm_value.h"
+#include "compiler/ir/rows.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/Module.h"
@@ -252,7 +253,7 @@ Value *Arithmetic::float_floor_divide(Value *l, Value *r) {
   return b.CreateSelect(b.CreateFCmpOEQ(r, zero), plain, result);
 }
 
-// The exponents for which torch has exact forms take them; the rest is libm's, which promises no bits.
+// The exponents for which torch has exact forms take them; the rest is the table's function.
 Value *Arithmetic::float_power(Value *base, Value *exponent) {
   if (const auto *known = dyn_cast<ConstantFP>(exponent)) {
     if (known->isExactlyValue(0.0)) return ConstantFP::get(base->getType(), 1);
@@ -262,14 +263,7 @@ Value *Arithmetic::float_power(Value *base, Value *exponent) {
     if (known->isExactlyValue(0.5)) return b.CreateUnaryIntrinsic(Intrinsic::sqrt, base);
     if (known->isExactlyValue(-1.0)) return b.CreateFDiv(ConstantFP::get(base->getType(), 1), base);
   }
-  Module &module = *b.GetInsertBlock()->getModule();
-  llvm::Type *t = base->getType();
-  FunctionCallee libm =
-      module.getOrInsertFunction(t->isFloatTy() ? "powf" : "pow", FunctionType::get(t, {t, t}, false));
-  CallInst *call = b.CreateCall(libm, {base, exponent});
-  call->setDoesNotAccessMemory(), call->setDoesNotThrow(), call->addFnAttr(Attribute::WillReturn),
-      call->addFnAttr(Attribute::NoBuiltin);
-  return call;
+  return function(builtins()[power_row()], base->getType()->isFloatTy() ? DType::F32 : DType::F64, {base, exponent});
 }
 
 static std::optional<CmpInst::Predicate> comparison(StringRef spelling) {
@@ -279,12 +273,19 @@ static std::optional<CmpInst::Predicate> comparison(StringRef spelling) {
   return std::nullopt;
 }
 
-// A row says what it is in LLVM: an intrinsic ("llvm.floor"), or a comparison of its operand with itself ("fcmp uno").
+// A row says what it is in LLVM: an intrinsic ("llvm.floor"), a comparison of its operand with itself ("fcmp uno") or
+// of its magnitude with infinity ("fcmp oeq inf"), the remainder; or that it is a function of the library.
 Value *Arithmetic::call(const Builtin &row, DType d, ArrayRef<Value *> operands) {
-  const std::string_view text = is_float(d) ? row.llvm : is_signed(d) ? row.llvm_signed : row.llvm_unsigned;
-  if (text.empty())
-    return row.rule == Rule::Predicate ? b.getFalse() : operands[0]; // integers are whole, and are numbers
-  if (const auto predicate = comparison(text)) return b.CreateFCmp(*predicate, operands[0], operands.back());
+  if (is_float(d) && !row.cpu.empty()) return function(row, d, operands);
+  StringRef text = is_float(d) ? row.llvm : is_signed(d) ? row.llvm_signed : row.llvm_unsigned;
+  if (text.empty()) return operands[0]; // integers are whole, and unsigned ones their own magnitude
+  const bool with_infinity = text.consume_back(" inf");
+  if (const auto predicate = comparison(text)) {
+    if (!with_infinity) return b.CreateFCmp(*predicate, operands[0], operands.back());
+    Value *magnitude = b.CreateUnaryIntrinsic(Intrinsic::fabs, operands[0]);
+    return b.CreateFCmp(*predicate, magnitude, ConstantFP::getInfinity(magnitude->getType()));
+  }
+  if (text == "frem") return b.CreateFRem(operands[0], operands[1]);
   const Intrinsic::ID id = Intrinsic::lookupIntrinsicID(text);
   if (id == Intrinsic::not_intrinsic) report_fatal_error("the builtin table names an unknown intrinsic");
   Function *f = Intrinsic::getOrInsertDeclaration(b.GetInsertBlock()->getModule(), id, {operands[0]->getType()});

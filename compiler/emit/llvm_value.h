@@ -26,6 +26,9 @@ public:
   llvm::Value *compare(CompareOp, DType operands, llvm::Value *, llvm::Value *);
   llvm::Value *cast(llvm::Value *, DType from, DType to);
   llvm::Value *call(const Builtin &, DType operands, llvm::ArrayRef<llvm::Value *>);
+  /// A row that is a function of the deterministic library, with and without its own body.
+  llvm::Value *function(const Builtin &, DType, llvm::ArrayRef<llvm::Value *>);
+  llvm::Value *library_function(const Builtin &, DType, llvm::ArrayRef<llvm::Value *>);
 
 private:
   llvm::Value *integer_binary(BinaryOp, bool is_signed, llvm::Value *, llvm::Value *);

@@ -452,6 +452,8 @@ Python TorchExpressions::call(ExprId e, const ExprType &t) {
   switch (row.rule) {
   case Rule::Select:
     return select(e, t);
+  case Rule::Ratio:
+    return ratio(e, t);
   case Rule::CastTo:
     return cast(value(first, t.operands), t.type.dtype);
   case Rule::CastInt: {
@@ -475,65 +477,117 @@ Python TorchExpressions::call(ExprId e, const ExprType &t) {
   std::vector<Python> operands;
   for (uint32_t k = 0; k < ast_[e].count; ++k) operands.push_back(to(value(ast_.child(e, k), t.operands), t.compute));
   if (row.rule == Rule::Predicate && !is_float(t.compute)) {
+    const double zero = 0;
+    const bool truth = row.real(&zero) != 0;
     if (operands[0].tensor)
-      return {global("torch") + ".zeros_like(" + operands[0].text + ", dtype=" + dtype(DType::Bool) + ")", Level::Atom,
-              true, DType::Bool};
-    return {"False", Level::Atom, false, DType::Bool};
+      return {global("torch") + (truth ? ".ones_like(" : ".zeros_like(") + operands[0].text +
+                  ", dtype=" + dtype(DType::Bool) + ")",
+              Level::Atom, true, DType::Bool};
+    return {truth ? "True" : "False", Level::Atom, false, DType::Bool};
   }
   if (row.rule == Rule::Rounding && !is_float(t.compute)) return operands[0];
   Python r = apply(row, operands, t.compute);
-  if (row.rule == Rule::Predicate) r.dtype = DType::Bool;
+  if (row.rule == Rule::Predicate || row.rule == Rule::WholeTest) r.dtype = DType::Bool;
   return r;
+}
+
+/// Operands as they are: the helper compares and subtracts them exactly.
+Python TorchExpressions::ratio(ExprId e, const ExprType &t) {
+  std::vector<Python> operands;
+  for (uint32_t k = 0; k < ast_[e].count; ++k) operands.push_back(value(ast_.child(e, k), t.operands));
+  return apply(builtins()[names_.of[e].index], operands, t.type.kind == Kind::Data ? t.compute : t.type.dtype);
 }
 
 Python TorchExpressions::select(ExprId e, const ExprType &t) {
   const Builtin &row = builtins()[names_.of[e].index];
   const Python c = value(ast_.child(e, 0), Use::Value);
-  Python a = to(value(ast_.child(e, 1), t.operands), t.compute), b = to(value(ast_.child(e, 2), t.operands), t.compute);
-  if (!c.tensor && !a.tensor && !b.tensor && (by_position_ || t.type.stage == Stage::Host))
+  const Python a = to(value(ast_.child(e, 1), t.operands), t.compute),
+               b = to(value(ast_.child(e, 2), t.operands), t.compute);
+  return chosen(row, c, a, b, t.compute, by_position_ || t.type.stage == Stage::Host);
+}
+
+/// `plainly`: where nothing is a tensor, numbers give a number.
+Python TorchExpressions::chosen(const Builtin &row, const Python &c, Python a, Python b, DType compute, bool plainly) {
+  if (!c.tensor && !a.tensor && !b.tensor && plainly)
     return {at(a, Level::Or) + " if " + at(c, Level::Or) + " else " + at(b, Level::Conditional), Level::Conditional,
-            false, is_float(t.compute) ? DType::F64 : t.compute};
+            false, is_float(compute) ? DType::F64 : compute};
   // Two Python numbers would come out in torch's default dtypes, and one beyond the dtype would raise.
   const auto plain = [&](const Python &x) {
-    return x.tensor || (x.literal && std::fabs(x.real) < (is_float(t.compute) ? 6e4 : 0x1p62));
+    return x.tensor || (x.literal && std::fabs(x.real) < (is_float(compute) ? 6e4 : 0x1p62));
   };
-  if (!c.tensor || !plain(a) || (!a.tensor && !b.tensor)) a = as_tensor(a, t.compute);
-  if (!c.tensor || !plain(b)) b = as_tensor(b, t.compute);
+  if (!c.tensor || !plain(a) || (!a.tensor && !b.tensor)) a = as_tensor(a, compute);
+  if (!c.tensor || !plain(b)) b = as_tensor(b, compute);
   if (!c.tensor)
     return {at(a, Level::Or) + " if " + at(c, Level::Or) + " else " + at(b, Level::Conditional), Level::Conditional,
-            true, t.compute};
+            true, compute};
   std::string text = filled(row.torch, {c.text, a.text, b.text});
   if (text.substr(0, 6) == "torch.") text = global("torch") + text.substr(5);
-  return {text, Level::Atom, true, t.compute};
+  return {text, Level::Atom, true, compute};
 }
 
 Python TorchExpressions::apply(const Builtin &row, std::vector<Python> operands, DType c) {
-  if (!row.body.empty()) {
-    const Composite whole = composite(row);
-    std::vector<Python> of(whole.ast.exprs.size());
-    for (ExprId e = 0; e < whole.ast.exprs.size(); ++e) { // operands stand before users
-      const Expr &x = whole.ast[e];
-      if (x.kind == ExprKind::Name) of[e] = operands[whole.parameter(e)];
-      if (x.kind == ExprKind::Literal) of[e] = literal(whole.ast.literal(e));
-      if (x.kind == ExprKind::Call) {
-        std::vector<Python> parts;
-        for (uint32_t k = 0; k < x.count; ++k) parts.push_back(of[whole.ast.child(e, k)]);
-        of[e] = apply(builtins()[whole.names.of[e].index], parts, c);
-      }
-      if (x.kind == ExprKind::Binary) of[e] = infix(of[whole.ast.child(e, 0)], x.op, of[whole.ast.child(e, 1)], c);
-    }
-    return of[whole.body];
-  }
+  bool tensor = false;
+  for (const Python &o : operands) tensor |= o.tensor;
+  const bool own = !row.torch.empty() && (tensor || is_float(c) || row.torch[0] == '_');
+  if (!row.body.empty() && !own) return by_body(row, operands, c);
   if (row.max_arguments != 255) return primitive(row, operands, c);
   Python r = operands[0];
   for (size_t k = 1; k < operands.size(); ++k) r = primitive(row, {r, operands[k]}, c);
   return r;
 }
 
+/// A composite that torch has no function for, as its body says.
+Python TorchExpressions::by_body(const Builtin &row, const std::vector<Python> &operands, DType c) {
+  const Composite whole = composite(row);
+  std::vector<Python> of(whole.ast.exprs.size());
+  for (ExprId e = 0; e < whole.ast.exprs.size(); ++e) { // operands stand before users
+    const Expr &x = whole.ast[e];
+    std::vector<Python> parts;
+    for (uint32_t k = 0; k < x.count; ++k) parts.push_back(of[whole.ast.child(e, k)]);
+    switch (x.kind) {
+    case ExprKind::Name:
+      of[e] = operands[whole.parameter(e)];
+      break;
+    case ExprKind::Literal:
+      of[e] = literal(whole.ast.literal(e));
+      break;
+    case ExprKind::Unary:
+      of[e] = {spelling(x.op) + at(parts[0], Level::Unary), Level::Unary, parts[0].tensor, parts[0].dtype};
+      break;
+    case ExprKind::Call: {
+      const Builtin &called = builtins()[whole.names.of[e].index];
+      of[e] = called.rule == Rule::Select ? chosen(called, parts[0], parts[1], parts[2], c, true)
+                                          : apply(called, parts, c);
+      break;
+    }
+    case ExprKind::Binary: {
+      const bool divides = x.op == Operator::Div || x.op == Operator::FloorDiv || x.op == Operator::Mod;
+      of[e] = divides                ? division(x.op, parts[0], parts[1], c)
+              : is_comparison(x.op) ? infix(parts[0], x.op, parts[1], DType::Bool)
+              : x.op == Operator::Shl || x.op == Operator::Shr
+                  ? infix(as_tensor(parts[0], c), x.op, parts[1], c)
+                  : infix(parts[0], x.op, parts[1], c);
+      break;
+    }
+    case ExprKind::Error:
+      break;
+    }
+  }
+  return of[whole.body];
+}
+
 Python TorchExpressions::primitive(const Builtin &row, std::vector<Python> operands, DType c) {
   bool tensor = false;
   for (const Python &o : operands) tensor |= o.tensor;
   std::vector<std::string> texts;
+  if (row.torch[0] == '_') { // a function of its own, for numbers and tensors
+    std::vector<std::string> list;
+    for (const Python &o : operands) list.push_back(o.text);
+    std::string text = filled(row.torch, list);
+    text = helper(text.substr(0, text.find('('))) + text.substr(text.find('('));
+    if (row.rule == Rule::Ratio) text = text.substr(0, text.size() - 1) + ", " + dtype(c) + ")";
+    return {text, Level::Atom, tensor, tensor ? c : is_float(c) ? DType::F64 : DType::Index};
+  }
   if (!tensor && !is_float(c)) { // exact integers
     const char *own = row.meaning == Meaning::Least      ? "_least"
                       : row.meaning == Meaning::Greatest ? "_greatest"

@@ -67,8 +67,11 @@ private:
   Python comparison(ExprId, const ExprType &);
   Python call(ExprId, const ExprType &);
   Python select(ExprId, const ExprType &);
+  Python chosen(const struct Builtin &, const Python &, Python, Python, DType, bool plainly);
+  Python ratio(ExprId, const ExprType &);
   Python cast(Python, DType);
-  Python apply(const struct Builtin &, std::vector<Python>, DType);
+  Python apply(const Builtin &, std::vector<Python>, DType);
+  Python by_body(const Builtin &, const std::vector<Python> &, DType);
   Python primitive(const Builtin &, std::vector<Python>, DType);
   Python on_host(Operator, const Python &, const Python &);
   Python to(Python, DType);

@@ -112,6 +112,29 @@ inline constexpr std::array torch_helpers = {
     nearest = torch.where(rest > root * (above - root), above, torch.where(-rest > root * (root - below), below, root))
     return torch.where(normal, nearest, root)
 )"},
+    TorchHelper{"_ramp", "", R"(def _ramp(e, a, b, dtype):
+    """1 where e >= b, else 0 where e <= a, else (e - a) / (b - a); whole numbers are compared and subtracted exactly."""
+    given = (e, a, b)
+    tensor = any(torch.is_tensor(v) for v in given)
+    device = next((v.device for v in given if torch.is_tensor(v)), None)
+    real = [v.is_floating_point() if torch.is_tensor(v) else v.__class__ is float for v in given]
+    free = not any(r and torch.is_tensor(v) for r, v in zip(real, given))
+    work = torch.int64 if not any(real) else torch.float64 if free else dtype
+    e, a, b = (v.to(work) if torch.is_tensor(v) else torch.tensor(v, dtype=work, device=device) for v in given)
+    dtype = dtype if tensor else torch.float64
+    between = (e - a).to(dtype) / (b - a).to(dtype)
+    result = torch.where(e >= b, 1.0, torch.where(e <= a, 0.0, between)).to(dtype)
+    return result if tensor else result.item()
+)"},
+    TorchHelper{"_bit_count", "", R"(def _bit_count(value):
+    """How many bits are set; a number has 64."""
+    if not torch.is_tensor(value):
+        return bin(value & (2**64 - 1)).count("1")
+    count = torch.zeros_like(value)
+    for k in range(8 * value.element_size()):
+        count += (value >> k) & 1
+    return count
+)"},
     TorchHelper{"_least", "", R"(def _least(a, b):
     """Of two exact integers."""
     return b if b < a else a

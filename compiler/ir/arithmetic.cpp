@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exact arithmetic on constants. Floats are worked in their own type, without contraction, and never in a wider one.
 #include "compiler/ir/arithmetic.h"
-#include "grammar/builtins.h"
+#include "compiler/ir/functions.h"
+#include "compiler/ir/rows.h"
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -67,7 +69,7 @@ template <class T> T floor_quotient(T a, T b) { // torch's floor division
   return q - f > T(0.5) ? f + T(1) : f;
 }
 
-template <class T> double on_floats(BinaryOp op, T a, T b) {
+template <class T> double on_floats(BinaryOp op, DType d, T a, T b) {
   switch (op) {
   case BinaryOp::Add:
     return a + b;
@@ -82,7 +84,7 @@ template <class T> double on_floats(BinaryOp op, T a, T b) {
   case BinaryOp::Mod:
     return modulo(a, b);
   case BinaryOp::Pow:
-    return std::pow(a, b);
+    return functions::evaluate(builtins()[power_row()], d, std::array{double(a), double(b)}.data());
   default:
     return std::numeric_limits<double>::quiet_NaN(); // the verifier refuses the others
   }
@@ -161,6 +163,12 @@ Trouble on_integers(BinaryOp op, DType d, __int128 a, __int128 b, __int128 &r) {
   return Trouble::None;
 }
 
+/// What functions of bits look at: as many as the type has, 64 of an index.
+__int128 bits_of(DType d, __int128 v) {
+  const int width = d == DType::Index ? 64 : 8 * bytes(d);
+  return __int128((unsigned __int128)v & (((unsigned __int128)1 << width) - 1));
+}
+
 template <class T> bool ordered(CompareOp op, T a, T b) {
   switch (op) {
   case CompareOp::Lt:
@@ -234,8 +242,8 @@ Trouble apply(const Inst &i, DType from, std::span<const Constant> v, Constant &
     return Trouble::None;
   case Op::Binary: {
     const BinaryOp op = BinaryOp(i.sub);
-    if (i.type == DType::F32) out.real = on_floats(op, float(v[0].real), float(v[1].real));
-    else if (i.type == DType::F64) out.real = on_floats(op, v[0].real, v[1].real);
+    if (i.type == DType::F32) out.real = on_floats(op, i.type, float(v[0].real), float(v[1].real));
+    else if (i.type == DType::F64) out.real = on_floats(op, i.type, v[0].real, v[1].real);
     else return on_integers(op, i.type, v[0].integer, v[1].integer, out.integer);
     return Trouble::None;
   }
@@ -259,13 +267,12 @@ Trouble apply(const Inst &i, DType from, std::span<const Constant> v, Constant &
     if (is_float(from)) {
       double list[3] = {};
       for (size_t n = 0; n < v.size() && n < 3; ++n) list[n] = v[n].real;
-      const double r = row.real(list);
-      if (i.type == DType::Bool) out.integer = r != 0;
-      else out.real = round_to(i.type, r);
+      if (i.type == DType::Bool) out.integer = row.real(list) != 0;
+      else out.real = functions::evaluate(row, i.type, list);
     } else {
       __int128 list[3] = {};
       for (size_t n = 0; n < v.size() && n < 3; ++n) {
-        list[n] = v[n].integer;
+        list[n] = row.rule == Rule::Whole ? bits_of(from, v[n].integer) : v[n].integer;
         if (list[n] == least128) return Trouble::Overflow; // its magnitude leaves 128 bits
       }
       out.integer = wrap(i.type, row.integer(list));

@@ -9,7 +9,7 @@ namespace elsewise {
 template <class Match> uint8_t row_where(Match match) {
   const auto rows = builtins();
   for (size_t r = 0; r < rows.size(); ++r)
-    if (rows[r].body.empty() && match(rows[r])) return uint8_t(r);
+    if (match(rows[r])) return uint8_t(r);
   return 255; // not in the table: the verifier refuses the call
 }
 inline uint8_t least_row() {
@@ -19,13 +19,16 @@ inline uint8_t greatest_row() {
   return row_where([](const Builtin &r) { return r.meaning == Meaning::Greatest; });
 }
 inline uint8_t floor_row() {
-  return row_where([](const Builtin &r) { return r.real == reference::floor; });
+  return row_where([](const Builtin &r) { return r.meaning == Meaning::Floor; });
 }
 inline uint8_t ceil_row() {
-  return row_where([](const Builtin &r) { return r.real == reference::ceil; });
+  return row_where([](const Builtin &r) { return r.meaning == Meaning::Ceil; });
 }
 inline uint8_t square_root_row() {
-  return row_where([](const Builtin &r) { return r.real == reference::sqrt; });
+  return row_where([](const Builtin &r) { return r.meaning == Meaning::SquareRoot; });
+}
+inline uint8_t power_row() {
+  return row_where([](const Builtin &r) { return r.meaning == Meaning::Power; });
 }
 
 } // namespace elsewise

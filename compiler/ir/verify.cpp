@@ -19,14 +19,15 @@ std::string call(const Kernel &k, const Inst &i) {
   const auto rows = builtins();
   if (i.sub >= rows.size()) return "calls a row that is not in the builtin table";
   const Builtin &row = rows[i.sub];
-  const bool primitive =
-      row.rule == Rule::Numeric || row.rule == Rule::Rounding || row.rule == Rule::Float || row.rule == Rule::Predicate;
+  const bool primitive = row.rule == Rule::Numeric || row.rule == Rule::Rounding || row.rule == Rule::Float ||
+                         row.rule == Rule::Predicate || row.rule == Rule::Whole;
   if (!row.body.empty() || !primitive) return "calls a row that has no entry for backends";
   if (i.b != (row.max_arguments == 255 ? 2 : row.max_arguments)) return "has the wrong number of operands";
   const DType d = k[k.operands[i.a]].type;
   for (uint32_t n = 1; n < i.b; ++n)
     if (k[k.operands[i.a + n]].type != d) return "has operands of several types";
   if (!arithmetic(d)) return "works in a type that has no arithmetic";
+  if (is_float(d) && row.rule == Rule::Whole) return "works on whole numbers only";
   if (!is_float(d) && (row.cuda[ClassInt].empty() || !row.integer)) return "calls a row that has no integer entry";
   if (i.type != (row.rule == Rule::Predicate ? DType::Bool : d)) return "has not the type of its operands";
   return {};

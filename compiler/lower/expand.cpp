@@ -2,6 +2,7 @@
 // Expands calls and operators into nodes of one type. It converts no operand and decides no type.
 #include "compiler/lower/expand.h"
 #include "compiler/check/composite.h"
+#include "compiler/lower/exact.h"
 
 namespace elsewise {
 namespace {
@@ -42,6 +43,26 @@ struct Body {
     return no_node;
   }
 };
+
+/// `a op b` of operands that stand in one type, or of which one is an exact integer and the other a double.
+NodeId compare(Kernel &k, Builder &b, CompareOp op, NodeId x, NodeId y) {
+  const DType left = k[x].type, right = k[y].type;
+  if (left == DType::Index && right == DType::F64) return compare_exactly(k, b, op, x, y);
+  if (left == DType::F64 && right == DType::Index) return compare_exactly(k, b, mirrored(op), y, x);
+  return b.compare(op, x, y, left == DType::Index);
+}
+
+NodeId difference(Kernel &k, Builder &b, DType type, NodeId x, NodeId y) {
+  const DType common = k[x].type == k[y].type ? k[x].type : DType::F64;
+  return b.cast(b.binary(BinaryOp::Sub, b.cast(x, common), b.cast(y, common)), type);
+}
+
+/// 1 if e >= b, else 0 if e <= a, else (e-a)/(b-a), of which only the quotient is rounded in the type of the result.
+NodeId ratio(Kernel &k, Builder &b, DType type, const std::vector<NodeId> &v) {
+  const NodeId quotient = b.binary(BinaryOp::Div, difference(k, b, type, v[0], v[1]), difference(k, b, type, v[2], v[1]));
+  const NodeId rising = b.where(compare(k, b, CompareOp::Le, v[0], v[1]), b.real(type, 0), quotient);
+  return b.where(compare(k, b, CompareOp::Ge, v[0], v[2]), b.real(type, 1), rising);
+}
 
 } // namespace
 
@@ -104,14 +125,25 @@ NodeId expand_call(Kernel &k, Builder &b, uint32_t row, DType type, const std::v
   const Builtin &r = builtins()[row];
   if (!r.body.empty()) {
     const Composite c = composite(r);
-    return Body{k, b, c, type, operands}.value(c.body);
+    std::vector<NodeId> list = operands;
+    if (r.max_arguments != 255) return Body{k, b, c, type, list}.value(c.body);
+    NodeId value = operands[0];
+    for (size_t n = 1; n < operands.size(); ++n) {
+      list = {value, operands[n]};
+      value = Body{k, b, c, type, list}.value(c.body);
+    }
+    return value;
   }
   switch (r.rule) {
+  case Rule::Ratio:
+    return ratio(k, b, type, operands);
   case Rule::Select:
     return b.where(operands[0], operands[1], operands[2]);
-  case Rule::Predicate: // of integers false, but an index may still leave 64 bits on the way
-    return is_float(type) ? b.call(uint8_t(row), DType::Bool, operands)
-                          : b.compare(CompareOp::Ne, operands[0], operands[0], false);
+  case Rule::Predicate: { // of integers what it is of 0, but an index may still leave 64 bits on the way
+    if (is_float(type)) return b.call(uint8_t(row), DType::Bool, operands);
+    const double zero = 0;
+    return b.compare(r.real(&zero) != 0 ? CompareOp::Eq : CompareOp::Ne, operands[0], operands[0], false);
+  }
   case Rule::Rounding:
     if (!is_float(type)) return operands[0];
     break;

@@ -2,6 +2,7 @@
 // Walks syntax and types together and writes down what typing decided. It promotes nothing, proves nothing and drops
 // only pieces proved unreachable.
 #include "compiler/lower/lower.h"
+#include "compiler/check/composite.h"
 #include "compiler/ir/arithmetic.h"
 #include "compiler/lower/exact.h"
 #include "compiler/lower/expand.h"
@@ -297,13 +298,50 @@ private:
       const NodeId no = under(condition, false, [&] { return operand(e, 2, t); });
       return b.where(condition, yes, no);
     }
+    case Rule::Ratio:
+      return ratio(e, row, t);
     default:
       break;
     }
     std::vector<NodeId> list;
     for (uint32_t n = 0; n < ast[e].count; ++n) list.push_back(operand(e, n, t));
     b.at(ast[e].where);
+    check_divisors(e, row, t, list);
     return expand_call(k, b, row, t.compute, list);
+  }
+
+  /// Operands as they are: whole numbers and doubles where no tensor has entered; else in the computing type, or in 64
+  /// bits if all are whole.
+  NodeId ratio(ExprId e, uint32_t row, const ExprType &t) {
+    std::vector<NodeId> list;
+    for (uint32_t n = 0; n < ast[e].count; ++n) list.push_back(value(ast.child(e, n), t.operands));
+    b.at(ast[e].where);
+    bool on_host = true, whole = true;
+    for (const NodeId n : list) on_host &= host(n), whole &= !is_float(k[n].type);
+    if (t.type.kind == Kind::Data) {
+      for (NodeId &n : list) n = b.cast(n, whole ? DType::I64 : t.compute);
+      return expand_call(k, b, row, t.compute, list);
+    }
+    for (NodeId &n : list)
+      if (k[n].type != DType::Index) n = b.cast(n, k[n].type == DType::Bool ? DType::Index : DType::F64);
+    return expand_call(k, b, row, on_host ? DType::F64 : t.type.dtype, list);
+  }
+
+  /// A uniform that a row's body divides by must not be zero, as if the division were written out.
+  void check_divisors(ExprId e, uint32_t row, const ExprType &t, const std::vector<NodeId> &list) {
+    if (t.compute != DType::Index || builtins()[row].body.empty()) return;
+    const Composite c = composite(builtins()[row]);
+    for (ExprId x = 0; x < c.ast.exprs.size(); ++x) {
+      const Expr &divide = c.ast[x];
+      if (divide.kind != ExprKind::Binary || (divide.op != Operator::FloorDiv && divide.op != Operator::Mod)) continue;
+      const ExprId divisor = c.ast.child(x, 1);
+      if (c.ast[divisor].kind != ExprKind::Name) continue;
+      const uint32_t p = c.parameter(divisor);
+      const NodeId n = list[p];
+      if (!host(n) || (constant(n) && k.constants[k[n].a].integer != 0)) continue;
+      if (typed.at(ast.child(e, p), t.operands).type.stage == Stage::Host)
+        check(Check::NonZero, n, 1, DType::Index, ast[e].where);
+    }
   }
 
   const Source &source;

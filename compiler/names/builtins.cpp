@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Look-up in the builtin table. No name and no rule of a builtin stands here.
 #include "grammar/builtins.h"
+#include "grammar/builtin_reference.h"
 
 namespace elsewise {
+namespace {
+
+constexpr Builtin builtin_rows[] = {
+#include "grammar/builtins.def"
+};
+
+} // namespace
 
 std::span<const Builtin> builtins() { return builtin_rows; }
 

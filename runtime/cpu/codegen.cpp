@@ -51,7 +51,12 @@ std::unique_ptr<TargetMachine> make_machine(const std::string &cpu, std::string 
 
 CpuTarget describe(const TargetMachine &machine) {
   const auto &features = machine.getMCSubtargetInfo();
-  return {.f16c = features.checkFeatures("+f16c"), .avx512dq = features.checkFeatures("+avx512dq")};
+  const bool avx2 = features.checkFeatures("+avx2,+fma"), avx512 = avx2 && features.checkFeatures("+avx512f");
+  return {.f16c = features.checkFeatures("+f16c"),
+          .avx512dq = features.checkFeatures("+avx512dq"),
+          .function_bits = avx512 ? 512u
+                           : avx2 ? 256u
+                                  : 0u};
 }
 
 void optimise(Module &module, TargetMachine &machine) {

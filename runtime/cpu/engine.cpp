@@ -2,6 +2,7 @@
 // One ORC session for the process, with one library of code a kernel, removed when the kernel dies. It never looks into
 // the process for symbols.
 #include "runtime/cpu/engine.h"
+#include "compiler/ir/functions.h"
 #include "llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h"
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
 #include "llvm/ExecutionEngine/Orc/Core.h"
@@ -40,8 +41,7 @@ private:
       : session(std::move(control)), memory(sys::Process::getPageSizeEstimate()), layer(session, memory),
         symbols(session.createBareJITDylib("symbols")) {
     session.setErrorReporter([this](Error e) { reported += toString(std::move(e)); });
-    // All that generated code may call. The remainders are exact, so that every libm gives the same; the powers are the
-    // only ones that promise no bits.
+    // All that generated code may call. The remainders are exact, so that every libm gives the same.
     orc::SymbolMap map;
     auto add = [&](StringRef name, auto *function) {
       map[session.intern(name)] = {orc::ExecutorAddr::fromPtr(function),
@@ -51,8 +51,9 @@ private:
     add("memset", static_cast<void *(*)(void *, int, size_t)>(std::memset));
     add("fmod", static_cast<double (*)(double, double)>(::fmod));
     add("fmodf", static_cast<float (*)(float, float)>(::fmodf));
-    add("pow", static_cast<double (*)(double, double)>(::pow));
-    add("powf", static_cast<float (*)(float, float)>(::powf));
+    for (const auto &[name, address] : functions::addresses())
+      map[session.intern(name)] = {orc::ExecutorAddr::fromPtr(address),
+                                   JITSymbolFlags::Exported | JITSymbolFlags::Callable};
     cantFail(symbols.define(orc::absoluteSymbols(std::move(map))));
   }
 

@@ -2,6 +2,8 @@
 // One kernel variant through the CPU back end: IR, passes, object, running code. It decides neither when to compile nor
 // what to run.
 #include "runtime/cpu/jit.h"
+#include "compiler/ir/functions.h"
+#include "compiler/ir/rows.h"
 #include "runtime/cpu/codegen.h"
 #include "runtime/cpu/engine.h"
 #include "runtime/cpu/run.h"
@@ -45,6 +47,22 @@ std::unique_ptr<Module> make_module(const Kernel &kernel, LLVMContext &context, 
   return module;
 }
 
+// Why the kernel cannot be compiled for `machine`: it calls functions of a library that cannot be used.
+std::string missing(const Kernel &kernel, const TargetMachine &machine) {
+  for (const auto *steps : {&kernel.guards, &kernel.bodies})
+    for (const auto &list : *steps)
+      for (const Step &step : list) {
+        const Inst &i = kernel[step.node];
+        const bool power = i.op == Op::Binary && BinaryOp(i.sub) == BinaryOp::Pow && is_float(i.type);
+        if (!power && (i.op != Op::Call || builtins()[i.sub].cpu.empty())) continue;
+        const std::string name(builtins()[power ? power_row() : i.sub].name);
+        if (!functions::unavailable().empty()) return "`" + name + "` cannot run here: " + functions::unavailable();
+        if (describe(machine).function_bits == 0)
+          return "`" + name + "` needs AVX2 and FMA: `x86-64-v3` is the least CPU for it";
+      }
+  return {};
+}
+
 class Compiled final : public CpuCode {
 public:
   explicit Compiled(std::unique_ptr<LinkedCode> code) : code(std::move(code)) {
@@ -81,6 +99,7 @@ std::unique_ptr<CpuCode> compile_cpu(const Kernel &scheduled, std::string &error
   std::unique_ptr<TargetMachine> &machine = machines[cpu];
   if (!machine) machine = make_machine(cpu, error);
   if (!machine) return nullptr;
+  if (error = missing(scheduled, *machine); !error.empty()) return nullptr;
   LLVMContext context;
   context.setDiscardValueNames(true);
   std::unique_ptr<Module> module = make_module(scheduled, context, *machine, error);
@@ -103,6 +122,7 @@ std::string cpu_text(const Kernel &scheduled, bool assembly, const std::string &
   std::lock_guard lock(compile_mutex());
   std::unique_ptr<TargetMachine> machine = make_machine(cpu, error);
   if (!machine) return "";
+  if (error = missing(scheduled, *machine); !error.empty()) return "";
   LLVMContext context;
   std::unique_ptr<Module> module = make_module(scheduled, context, *machine, error);
   if (!module) return "";

@@ -239,9 +239,9 @@ Value call(uint8_t row, DType d, const Value &a, const Value &b) {
   const Builtin &r = builtins()[row];
   if (r.rule == Rule::Predicate) return anything(DType::Bool);
   if (is_float(d)) {
-    const bool grows = r.real == reference::floor || r.real == reference::ceil || r.real == reference::round ||
-                       r.real == reference::min || r.real == reference::max ||
-                       (r.real == reference::sqrt && a.real_lo >= 0);
+    const bool grows = r.meaning == Meaning::Floor || r.meaning == Meaning::Ceil || r.meaning == Meaning::Nearest ||
+                       r.meaning == Meaning::Least || r.meaning == Meaning::Greatest ||
+                       (r.meaning == Meaning::SquareRoot && a.real_lo >= 0);
     if (!grows) return anything(d);
     const double lo[] = {a.real_lo, b.real_lo}, hi[] = {a.real_hi, b.real_hi};
     return {.real_lo = round_to(d, r.real(lo)), .real_hi = round_to(d, r.real(hi)), .nan = a.nan || b.nan};
@@ -255,6 +255,7 @@ Value call(uint8_t row, DType d, const Value &a, const Value &b) {
     if (minus.overflow || a.hi <= 0) return wrapped(d, minus);
     return wrapped(d, between(0, std::max(a.hi, minus.hi)));
   }
+  if (r.meaning == Meaning::BitCount) return between(0, 8 * bytes(d));
   return d == DType::Index ? off_limits : anything(d);
 }
 

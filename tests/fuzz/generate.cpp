@@ -2,6 +2,7 @@
 // The grammar of the random programs, and the random arguments. Values lean towards what breaks arithmetic: NaN,
 // infinities, signed zeros, subnormals, ends of ranges.
 #include "tests/fuzz/generate.h"
+#include "grammar/builtins.h"
 #include "tests/fuzz/oracle.h"
 #include <algorithm>
 #include <cmath>
@@ -129,7 +130,7 @@ private:
     case 2:
       return "not (" + boolean(depth - 1) + ")";
     case 3:
-      return "isnan(" + number(depth - 1) + ")";
+      return row(depth, [](const Builtin &r) { return r.rule == Rule::Predicate || r.rule == Rule::WholeTest; });
     case 4:
       return "(" + integer(depth - 1) + " == " + integer(depth - 1) + ")";
     case 5:
@@ -154,7 +155,7 @@ private:
       return random_.pick<std::string>({"0.5", "2.0", "0.1", "1e-3", "g", "float(i)", "float(n)", "1.5", "inf", "nan",
                                         "pi", "float(k)", "3e38", "65519.0"});
     }
-    switch (random_.below(15)) {
+    switch (random_.below(16)) {
     case 0:
     case 1:
       return "(" + floating(depth - 1) + " + " + number(depth - 1) + ")";
@@ -170,7 +171,9 @@ private:
     case 7:
       return "-(" + floating(depth - 1) + ")";
     case 8:
-      return random_.pick<std::string>({"abs", "sqrt", "floor", "ceil", "round"}) + "(" + floating(depth - 1) + ")";
+      return row(depth, [](const Builtin &r) { return r.rule == Rule::Float || r.rule == Rule::Ratio; });
+    case 14:
+      return row(depth, [](const Builtin &r) { return r.rule == Rule::Numeric || r.rule == Rule::Rounding; });
     case 9:
       return random_.pick<std::string>({"min", "max"}) + "(" + number(depth - 1) + ", " + floating(depth - 1) +
              (random_.chance(25) ? ", " + number(depth - 1) : "") + ")";
@@ -181,10 +184,26 @@ private:
     case 12:
       return random_.pick<std::string>({"f16", "bf16", "f32", "f64", "float"}) + "(" + number(depth - 1) + ")";
     case 13:
-      return "(" + floating(depth - 1) + ")**" + random_.pick<std::string>({"2", "3"});
+      return "(" + floating(depth - 1) + ")**" + random_.pick<std::string>({"2", "3", "0.7", "(-1.5)", "g"});
     default:
       return floating(0);
     }
+  }
+
+  /// A call of some row of the table that `wanted` picks; a new row is drawn without a word here.
+  template <class Wanted> std::string row(int depth, Wanted wanted, bool whole = false) {
+    std::vector<const Builtin *> rows;
+    for (const Builtin &r : builtins())
+      if (wanted(r)) rows.push_back(&r);
+    const Builtin &r = *random_.pick(rows);
+    const bool integers = whole || r.rule == Rule::Whole || r.rule == Rule::WholeTest;
+    const int count = r.min_arguments + (r.max_arguments == 255 && random_.chance(25));
+    std::string text = std::string(r.name) + "(";
+    for (int k = 0; k < count; ++k)
+      text += (k ? ", " : "") + (integers  ? integer(depth - 1)
+                                 : k == 0 ? floating(depth - 1)
+                                          : number(depth - 1));
+    return text + ")";
   }
 
   std::string integer(int depth) {
@@ -211,8 +230,11 @@ private:
       return "((" + integer(depth - 1) + ") " + random_.pick<std::string>({"<<", ">>"}) + " (" +
              (random_.chance(70) ? literal() : integer(depth - 1)) + "))";
     case 8:
-      return random_.pick<std::string>({"abs", "floor", "round", "ceil", "~", "-", "+"}) + "(" + integer(depth - 1) +
-             ")";
+      return random_.chance(30) ? random_.pick<std::string>({"~", "-", "+"}) + "(" + integer(depth - 1) + ")"
+                                : row(depth, [](const Builtin &r) {
+                                    return r.rule == Rule::Whole || r.rule == Rule::Rounding ||
+                                           (r.rule == Rule::Numeric && r.meaning != Meaning::Power);
+                                  }, true);
     case 9:
       return random_.pick<std::string>({"min", "max"}) + "(" + integer(depth - 1) + ", " + integer(depth - 1) + ")";
     case 10:

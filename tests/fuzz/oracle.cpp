@@ -2,10 +2,13 @@
 // The oracle's arithmetic, written for plainness: one element, one operator, no sharing with the compiler. It optimises
 // nothing.
 #include "tests/fuzz/oracle.h"
+#include "compiler/check/composite.h"
+#include "compiler/ir/functions.h"
 #include "grammar/builtins.h"
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 
 namespace elsewise::fuzz {
@@ -95,8 +98,6 @@ template <class T> double float_operate(Operator op, T a, T b) {
     return float_floor_div(a, b);
   case Operator::Mod:
     return float_mod(a, b);
-  case Operator::Pow:
-    return std::pow(a, b);
   default:
     return std::numeric_limits<double>::quiet_NaN();
   }
@@ -221,6 +222,87 @@ Oracle::Oracle(const Ast &ast, const Names &names, const Typed &typed, std::vect
       where_(domain_.size()) {
   count_ = 1;
   for (int64_t d : domain_) count_ *= d;
+}
+
+static bool related(Operator op, const Scalar &a, const Scalar &b) {
+  const auto by = [&](auto x, auto y) {
+    return op == Operator::Lt   ? x < y
+           : op == Operator::Le ? x <= y
+           : op == Operator::Gt ? x > y
+           : op == Operator::Ge ? x >= y
+           : op == Operator::Eq ? x == y
+                                : x != y;
+  };
+  return is_float(a.type) ? by(a.real, b.real) : by(a.integer, b.integer);
+}
+
+// The ramp from its definition: e, a, b of one type.
+static Scalar quotient(const std::vector<Scalar> &v, DType c) {
+  if (related(Operator::Ge, v[0], v[2])) return {c, 0, 1};
+  if (related(Operator::Le, v[0], v[1])) return {c, 0, 0};
+  const auto difference = [&](const Scalar &x, const Scalar &y) {
+    if (!is_float(x.type)) return to_double(wrap(x.integer - y.integer, DType::I64), c);
+    return round_float(round_float(x.real - y.real, x.type), c);
+  };
+  return {c, 0, round_float(difference(v[0], v[1]) / difference(v[2], v[1]), c)};
+}
+
+Scalar Oracle::whole_power(DType c, const Scalar &a, const Scalar &b) {
+  __int128 base = a.integer, n = b.integer, r = 1;
+  bool over = false;
+  if (n < 0) {
+    r = base == 1 ? 1 : base == -1 ? (n % 2 ? -1 : 1) : 0;
+    n = 0;
+  }
+  for (; n; n >>= 1) {
+    if (n & 1) over |= __builtin_mul_overflow(r, base, &r);
+    if (n > 1) over |= __builtin_mul_overflow(base, base, &base);
+    if (c != DType::Index) r = wrap(r, c), base = wrap(base, c), over = false;
+  }
+  return c == DType::Index ? index_result(r, over) : Scalar{c, wrap(r, c), 0};
+}
+
+/// Functions that promise no bits are the library's scalar ones here, as they are in the CPU's code and in the shim.
+static double function(const Builtin &row, DType d, const double *v) {
+  return row.cpu.empty() ? round_float(row.real(v), d) : functions::evaluate(row, d, v);
+}
+
+// Of floats, and of the whole numbers that a body works.
+Scalar Oracle::arithmetic(Operator op, DType c, const Scalar &a, const Scalar &b) {
+  if (is_float(c) && op == Operator::Pow) {
+    const double v[] = {a.real, b.real};
+    for (const Builtin &row : builtins())
+      if (row.meaning == Meaning::Power) return {c, 0, function(row, c, v)};
+  }
+  if (c == DType::F32) return {c, 0, float_operate<float>(op, (float)a.real, (float)b.real)};
+  if (c == DType::F64) return {c, 0, float_operate<double>(op, a.real, b.real)};
+  __int128 r = 0;
+  const int w = c == DType::Index ? 128 : width(c);
+  switch (op) {
+  case Operator::Add:
+    r = a.integer + b.integer;
+    break;
+  case Operator::Sub:
+    r = a.integer - b.integer;
+    break;
+  case Operator::Mul:
+    r = (__int128)((unsigned __int128)a.integer * (unsigned __int128)b.integer);
+    break;
+  case Operator::Mod:
+    r = b.integer == 0 ? 0 : a.integer - floor_div(a.integer, b.integer) * b.integer;
+    break;
+  case Operator::Shr:
+    r = b.integer < 0 || b.integer >= w ? (a.integer < 0 ? -1 : 0) : a.integer >> (int)b.integer;
+    break;
+  case Operator::BitAnd:
+    r = a.integer & b.integer;
+    break;
+  case Operator::Pow:
+    return whole_power(c, a, b);
+  default:
+    break;
+  }
+  return c == DType::Index ? index_result(r, false) : Scalar{c, wrap(r, c), 0};
 }
 
 Scalar Oracle::load(const Operand &o) const {
@@ -370,8 +452,7 @@ Scalar Oracle::operate(ExprId e, Use use) {
     if (b.real == 2) return square;
     return {c, 0, c == DType::F32 ? (float)square.real * (float)a.real : square.real * a.real};
   }
-  if (c == DType::F32) return {c, 0, float_operate<float>(x.op, (float)a.real, (float)b.real)};
-  if (c == DType::F64) return {c, 0, float_operate<double>(x.op, a.real, b.real)};
+  if (is_float(c)) return arithmetic(x.op, c, a, b);
   if (c == DType::Bool) {
     switch (x.op) {
     case Operator::Mul:
@@ -428,20 +509,8 @@ Scalar Oracle::operate(ExprId e, Use use) {
   case Operator::BitXor:
     r = a.integer ^ b.integer;
     break;
-  case Operator::Pow: {
-    __int128 base = a.integer, n = b.integer;
-    if (n < 0) {
-      r = base == 1 ? 1 : base == -1 ? (n % 2 ? -1 : 1) : 0;
-      break;
-    }
-    r = 1;
-    for (; n; n >>= 1) {
-      if (n & 1) over |= __builtin_mul_overflow(r, base, &r);
-      if (n > 1) over |= __builtin_mul_overflow(base, base, &base);
-      if (!index) r = wrap(r, c), base = wrap(base, c), over = false;
-    }
-    break;
-  }
+  case Operator::Pow:
+    return whole_power(c, a, b);
   default:
     break;
   }
@@ -474,6 +543,7 @@ Scalar Oracle::call(ExprId e, Use use) {
   default:
     break;
   }
+  if (row.rule == Rule::Ratio) return ratio(e, t);
   std::vector<Scalar> v;
   for (uint32_t k = 0; k < x.count; ++k) v.push_back(operand(ast_.child(e, k), t.operands, t.compute));
   if (row.rule == Rule::Predicate) {
@@ -481,28 +551,95 @@ Scalar Oracle::call(ExprId e, Use use) {
     return {DType::Bool, row.real(&r) != 0, 0};
   }
   if (row.rule == Rule::Rounding && !is_float(t.compute)) return v[0];
-  // A composite is written again from the primitives' references, so that its expansion is under test too.
-  auto primitive = [&](const Builtin &p, std::initializer_list<Scalar> list) {
-    if (is_float(t.compute)) {
-      double r[2];
-      int k = 0;
-      for (const Scalar &s : list) r[k++] = s.real;
-      return Scalar{t.compute, 0, round_float(p.real(r), t.compute)};
-    }
-    __int128 r[2];
-    int k = 0;
-    for (const Scalar &s : list) r[k++] = s.integer;
-    return t.compute == DType::Index ? index_result(p.integer(r), false)
-                                     : Scalar{t.compute, wrap(p.integer(r), t.compute), 0};
-  };
-  if (!row.body.empty()) { // clip is the one composite of this size: min(max(x, lo), hi)
-    const Builtin &least = builtins()[find_builtin("min")], &greatest = builtins()[find_builtin("max")];
-    return primitive(least, {primitive(greatest, {v[0], v[1]}), v[2]});
+  if (t.compute == DType::Index && !row.body.empty() && v.size() == 2 && v[1].integer == 0 && fault_ == Outcome::Value &&
+      row.body.find(" % b") != std::string_view::npos &&
+      typed_.at(ast_.child(e, 1), t.operands).type.stage == Stage::Host)
+    fault_ = Outcome::ZeroDivision; // a body that divides by its second operand
+  return apply(row, v, t.compute);
+}
+
+Scalar Oracle::primitive(const Builtin &row, const std::vector<Scalar> &list, DType c) {
+  if (is_float(c)) {
+    double r[3] = {};
+    for (size_t k = 0; k < list.size(); ++k) r[k] = list[k].real;
+    return {c, 0, function(row, c, r)};
   }
-  if (v.size() == 1) return primitive(row, {v[0]});
+  __int128 r[3] = {};
+  for (size_t k = 0; k < list.size(); ++k) {
+    r[k] = list[k].integer;
+    if (row.rule == Rule::Whole && c != DType::Index)
+      r[k] &= ((__int128)1 << width(c)) - 1; // a function of the bits that the type has
+  }
+  return c == DType::Index ? index_result(row.integer(r), false) : Scalar{c, wrap(row.integer(r), c), 0};
+}
+
+/// A row on operands of the computing type; a composite is written again from its body, so that its expansion is under
+/// test too.
+Scalar Oracle::apply(const Builtin &row, std::vector<Scalar> v, DType c) {
+  const auto once = [&](const std::vector<Scalar> &list) {
+    return row.body.empty() ? primitive(row, list, c) : body(row, list, c);
+  };
+  if (row.max_arguments != 255) return once(v);
   Scalar r = v[0];
-  for (size_t k = 1; k < v.size(); ++k) r = primitive(row, {r, v[k]});
+  for (size_t k = 1; k < v.size(); ++k) r = once({r, v[k]});
   return r;
+}
+
+Scalar Oracle::body(const Builtin &row, const std::vector<Scalar> &v, DType c) {
+  const Composite whole = composite(row);
+  const std::function<Scalar(ExprId)> at = [&](ExprId e) -> Scalar {
+    const Expr &x = whole.ast[e];
+    const auto child = [&](uint32_t k) { return at(whole.ast.child(e, k)); };
+    switch (x.kind) {
+    case ExprKind::Literal: {
+      const Literal &l = whole.ast.literal(e);
+      if (l.kind == LiteralKind::Int) return convert({DType::Index, l.integer, 0}, c);
+      return convert({DType::F64, 0, l.real}, c);
+    }
+    case ExprKind::Name:
+      return v[whole.parameter(e)];
+    case ExprKind::Unary: {
+      const Scalar a = child(0);
+      if (is_float(c)) return {c, 0, -a.real};
+      return {c, wrap(-a.integer, c), 0};
+    }
+    case ExprKind::Binary: {
+      const Scalar a = child(0), b = child(1);
+      if (x.op == Operator::And) return {DType::Bool, a.integer && b.integer, 0};
+      if (x.op == Operator::Or) return {DType::Bool, a.integer || b.integer, 0};
+      if (is_comparison(x.op)) return {DType::Bool, related(x.op, a, b), 0};
+      return arithmetic(x.op, c, a, b);
+    }
+    default:
+      break;
+    }
+    const Builtin &called = builtins()[whole.names.of[e].index];
+    if (called.rule == Rule::Select) return child(0).integer ? child(1) : child(2);
+    std::vector<Scalar> list;
+    for (uint32_t k = 0; k < x.count; ++k) list.push_back(child(k));
+    if (called.rule == Rule::Ratio) return quotient(list, c);
+    if (called.rule == Rule::Rounding && !is_float(c)) return list[0];
+    return apply(called, list, c);
+  };
+  return at(whole.body);
+}
+
+/// Operands as they are; whole numbers are compared and subtracted as such.
+Scalar Oracle::ratio(ExprId e, const ExprType &t) {
+  const Expr &x = ast_[e];
+  const Builtin &row = builtins()[names_.of[e].index];
+  const bool was = exact_;
+  std::vector<Scalar> v;
+  bool whole = true, host = true;
+  for (uint32_t k = 0; k < x.count; ++k) {
+    v.push_back(evaluate(ast_.child(e, k), t.operands));
+    whole &= !is_float(v[k].type);
+    host &= typed_.at(ast_.child(e, k), t.operands).type.stage == Stage::Host;
+  }
+  exact_ = was;
+  const DType result = t.type.kind == Kind::Data ? t.compute : host ? DType::F64 : t.type.dtype;
+  for (Scalar &s : v) s = convert(s, whole ? DType::I64 : t.type.kind == Kind::Data ? t.compute : DType::F64);
+  return row.body.empty() ? quotient(v, result) : body(row, v, result);
 }
 
 } // namespace elsewise::fuzz

@@ -3,6 +3,7 @@
 // that it cannot inherit its bugs.
 #pragma once
 #include "compiler/check/typed.h"
+#include "grammar/builtins.h"
 #include <string>
 #include <vector>
 
@@ -41,6 +42,12 @@ private:
   Scalar operand(ExprId, Use, DType to);
   Scalar operate(ExprId, Use);
   Scalar call(ExprId, Use);
+  Scalar whole_power(DType, const Scalar &, const Scalar &);
+  Scalar ratio(ExprId, const ExprType &);
+  Scalar apply(const Builtin &, std::vector<Scalar>, DType);
+  Scalar primitive(const Builtin &, const std::vector<Scalar> &, DType);
+  Scalar body(const Builtin &, const std::vector<Scalar> &, DType);
+  Scalar arithmetic(Operator, DType, const Scalar &, const Scalar &);
   bool compare(ExprId, const ExprType &);
   Scalar index_result(__int128, bool overflow);
   Scalar load(const Operand &) const;

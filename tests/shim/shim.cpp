@@ -2,6 +2,7 @@
 // Builds and runs shim programs. It knows the compiler's command line and the launch loop, and no language rule.
 #include "tests/shim/shim.h"
 #include "compiler/emit/cuda_types.h"
+#include "compiler/ir/functions.h"
 #include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
@@ -18,7 +19,7 @@ std::string shim_program(const std::vector<std::string> &cuda_texts) {
     // A namespace a kernel: helpers of the same name may differ. C linkage would make all kernels one.
     std::string text = cuda::replace(cuda::for_host(cuda_texts[k]), "extern \"C\" __global__", "__global__");
     const std::string space = "kernel" + std::to_string(k);
-    program += "\nnamespace " + space + " {\n" + text + "} // namespace " + space + "\n#undef inf\n#undef nan\n";
+    program += "\nnamespace " + space + " {\nSHIM_FUNCTIONS\n" + text + "} // namespace " + space + "\n#undef inf\n#undef nan\n";
     table += "    [](const void *const *slots) { call_with(" + space + "::elsewise, slots); },\n";
   }
   program += "\nstatic void (*const kernels[])(const void *const *) = {\n" + table + "};\n";
@@ -35,6 +36,17 @@ std::string shim_program(const std::vector<std::string> &cuda_texts) {
 }
 )";
   return program;
+}
+
+// The row that a device function is, by the spelling for doubles, and its value.
+static const void *find_function(const char *name) {
+  for (const Builtin &row : builtins())
+    if (!row.cpu.empty() && row.cuda[ClassF64].substr(0, row.cuda[ClassF64].find('(')) == name) return &row;
+  return nullptr;
+}
+static double call_function(const void *row, bool is_double, double x, double y) {
+  const double operands[] = {x, y};
+  return functions::evaluate(*static_cast<const Builtin *>(row), is_double ? DType::F64 : DType::F32, operands);
 }
 
 // Where device.h lies; the build says, since __FILE__ may be relative to a folder that is not known here.
@@ -75,6 +87,8 @@ std::unique_ptr<ShimBatch> ShimBatch::build(const std::vector<std::string> &cuda
     error = why ? why : "dlopen failed";
     return nullptr;
   }
+  *static_cast<decltype(&find_function) *>(dlsym(batch->library_, "shim_find")) = find_function;
+  *static_cast<decltype(&call_function) *>(dlsym(batch->library_, "shim_function")) = call_function;
   batch->size_ = *static_cast<const unsigned long *>(dlsym(batch->library_, "shim_kernel_count"));
   batch->launch_ = reinterpret_cast<decltype(batch->launch_)>(dlsym(batch->library_, "shim_launch"));
   std::error_code ignored;

@@ -202,7 +202,7 @@ NodeId RandomKernel::value(DType d, int depth) {
     for (;;) {
       const uint8_t row = uint8_t(below(builtins().size()));
       const Builtin &f = builtins()[row];
-      if (f.cuda[0].empty() || f.rule == Rule::Predicate) continue;
+      if (f.cuda[0].empty() || !f.body.empty() || f.rule == Rule::Predicate) continue;
       if (!is_float(d) && f.cuda[ClassInt].empty()) continue;
       if (!is_float(d) && dclass(d) == DClass::UInt && f.min_arguments == 1) continue; // never lowered
       std::vector<NodeId> args;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a row of THE builtin table says; the rows stand in builtins.def. Rows are data; the rules that read them (typing,
-// lowering, emission, reference) stand with their readers.
+// What a row of THE builtin table says; the rows stand in builtins.def. Rows are data; the rules that read them
+// (typing, lowering, emission, reference) stand with their readers.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -41,8 +41,8 @@ enum class Meaning : uint8_t {
   BitCount,
 };
 
-/// What may be said of a row's results. Between processors: Bits, or Ulp, where each is within `ulp` of the exact value.
-/// Against torch: Bits, Ulp, or DefinedHere, where `note` says what differs.
+/// What may be said of a row's results. Between processors: Bits, or Ulp, where each is within `ulp` of the exact
+/// value. Against torch: Bits, Ulp, or DefinedHere, where `note` says what differs.
 enum class Sameness : uint8_t { Bits, Ulp, DefinedHere };
 
 /// Computing classes that a primitive is spelt for.
@@ -59,11 +59,11 @@ struct Builtin {
   std::string_view cuda[class_count] = {}; // CUDA C expression, also valid C++ behind the test shim
   std::string_view cuda_helper = {}; // CUDA C text that the float expressions call, {T} replaced by float or double;
                                      // printed once a type, only if used
-  std::string_view cuda_helper_int = {};                 // the same for integer types
+  std::string_view cuda_helper_int = {}; // the same for integer types
   std::string_view llvm = {}; // intrinsic for floats ("llvm.floor"), "fcmp uno" of an operand with itself, or
                               // "fcmp oeq inf" of its magnitude with infinity
   std::string_view llvm_signed = {}, llvm_unsigned = {}; // intrinsics for integers
-  std::string_view cpu = {}; // instead of `llvm`: a deterministic function of SLEEF, "exp_u10"; also the host's
+  std::string_view cpu = {};         // instead of `llvm`: a deterministic function of SLEEF, "exp_u10"; also the host's
   std::string_view cpu_body[2] = {}; // where that function falls short: a body in which the row's own name is the bare
                                      // function; ClassF32, ClassF64
   std::string_view torch = {};       // expression in {0} {1} {2}; of a composite: in place of its body

@@ -13,8 +13,8 @@ namespace elsewise {
 /// What the text depends on beyond the kernel. Everything else of a CPU is left to LLVM's code generation, which cannot
 /// change a bit of a result.
 struct CpuTarget {
-  bool f16c = true;      // converts halves itself (every x86-64-v3 does); else integer arithmetic does
-  bool avx512dq = false; // converts 64-bit integers to doubles in vectors; else a sum of two doubles does
+  bool f16c = true;             // converts halves itself (every x86-64-v3 does); else integer arithmetic does
+  bool avx512dq = false;        // converts 64-bit integers to doubles in vectors; else a sum of two doubles does
   unsigned function_bits = 256; // the widest vectors that the library of functions has for it: 512, 256, or 0 for none
 };
 

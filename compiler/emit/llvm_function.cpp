@@ -17,8 +17,8 @@ Value *Arithmetic::library_function(const Builtin &row, DType d, ArrayRef<Value 
   auto declare = [&](unsigned lanes) {
     llvm::Type *each = lanes == 1 ? t : FixedVectorType::get(t, lanes);
     const SmallVector<llvm::Type *> parameters(operands.size(), each);
-    FunctionCallee f = module.getOrInsertFunction(functions::symbol(row.cpu, d, lanes),
-                                                        FunctionType::get(each, parameters, false));
+    FunctionCallee f =
+        module.getOrInsertFunction(functions::symbol(row.cpu, d, lanes), FunctionType::get(each, parameters, false));
     auto *function = llvm::cast<Function>(f.getCallee());
     function->setDoesNotAccessMemory(), function->setDoesNotThrow(), function->setWillReturn();
     function->addFnAttr(Attribute::NoFree), function->addFnAttr(Attribute::Speculatable);

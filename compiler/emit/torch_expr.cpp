@@ -556,17 +556,16 @@ Python TorchExpressions::by_body(const Builtin &row, const std::vector<Python> &
       break;
     case ExprKind::Call: {
       const Builtin &called = builtins()[whole.names.of[e].index];
-      of[e] = called.rule == Rule::Select ? chosen(called, parts[0], parts[1], parts[2], c, true)
-                                          : apply(called, parts, c);
+      of[e] =
+          called.rule == Rule::Select ? chosen(called, parts[0], parts[1], parts[2], c, true) : apply(called, parts, c);
       break;
     }
     case ExprKind::Binary: {
       const bool divides = x.op == Operator::Div || x.op == Operator::FloorDiv || x.op == Operator::Mod;
-      of[e] = divides                ? division(x.op, parts[0], parts[1], c)
-              : is_comparison(x.op) ? infix(parts[0], x.op, parts[1], DType::Bool)
-              : x.op == Operator::Shl || x.op == Operator::Shr
-                  ? infix(as_tensor(parts[0], c), x.op, parts[1], c)
-                  : infix(parts[0], x.op, parts[1], c);
+      of[e] = divides                                          ? division(x.op, parts[0], parts[1], c)
+              : is_comparison(x.op)                            ? infix(parts[0], x.op, parts[1], DType::Bool)
+              : x.op == Operator::Shl || x.op == Operator::Shr ? infix(as_tensor(parts[0], c), x.op, parts[1], c)
+                                                               : infix(parts[0], x.op, parts[1], c);
       break;
     }
     case ExprKind::Error:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens SLEEF by path and looks the rows' functions up in it. It never takes a symbol from anything else in the process:
-// other libraries carry a SLEEF of their own, of another version.
+// Opens SLEEF by path and looks the rows' functions up in it. It never takes a symbol from anything else in the
+// process: other libraries carry a SLEEF of their own, of another version.
 #include "compiler/ir/functions.h"
 #include "compiler/check/composite.h"
 #include "compiler/ir/arithmetic.h"

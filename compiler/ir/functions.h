@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The deterministic functions that rows of the builtin table are on a CPU: SLEEF's `finz` family, whose scalar, AVX2 and
-// AVX-512 variants give the same bits. It generates no code and knows no function by name; the rows do.
+// The deterministic functions that rows of the builtin table are on a CPU: SLEEF's `finz` family, whose scalar, AVX2
+// and AVX-512 variants give the same bits. It generates no code and knows no function by name; the rows do.
 #pragma once
 #include "compiler/types/types.h"
 #include "grammar/builtins.h"

@@ -59,7 +59,8 @@ NodeId difference(Kernel &k, Builder &b, DType type, NodeId x, NodeId y) {
 
 /// 1 if e >= b, else 0 if e <= a, else (e-a)/(b-a), of which only the quotient is rounded in the type of the result.
 NodeId ratio(Kernel &k, Builder &b, DType type, const std::vector<NodeId> &v) {
-  const NodeId quotient = b.binary(BinaryOp::Div, difference(k, b, type, v[0], v[1]), difference(k, b, type, v[2], v[1]));
+  const NodeId quotient =
+      b.binary(BinaryOp::Div, difference(k, b, type, v[0], v[1]), difference(k, b, type, v[2], v[1]));
   const NodeId rising = b.where(compare(k, b, CompareOp::Le, v[0], v[1]), b.real(type, 0), quotient);
   return b.where(compare(k, b, CompareOp::Ge, v[0], v[2]), b.real(type, 1), rising);
 }

@@ -200,9 +200,7 @@ private:
     const int count = r.min_arguments + (r.max_arguments == 255 && random_.chance(25));
     std::string text = std::string(r.name) + "(";
     for (int k = 0; k < count; ++k)
-      text += (k ? ", " : "") + (integers  ? integer(depth - 1)
-                                 : k == 0 ? floating(depth - 1)
-                                          : number(depth - 1));
+      text += (k ? ", " : "") + (integers ? integer(depth - 1) : k == 0 ? floating(depth - 1) : number(depth - 1));
     return text + ")";
   }
 
@@ -231,10 +229,13 @@ private:
              (random_.chance(70) ? literal() : integer(depth - 1)) + "))";
     case 8:
       return random_.chance(30) ? random_.pick<std::string>({"~", "-", "+"}) + "(" + integer(depth - 1) + ")"
-                                : row(depth, [](const Builtin &r) {
-                                    return r.rule == Rule::Whole || r.rule == Rule::Rounding ||
-                                           (r.rule == Rule::Numeric && r.meaning != Meaning::Power);
-                                  }, true);
+                                : row(
+                                      depth,
+                                      [](const Builtin &r) {
+                                        return r.rule == Rule::Whole || r.rule == Rule::Rounding ||
+                                               (r.rule == Rule::Numeric && r.meaning != Meaning::Power);
+                                      },
+                                      true);
     case 9:
       return random_.pick<std::string>({"min", "max"}) + "(" + integer(depth - 1) + ", " + integer(depth - 1) + ")";
     case 10:

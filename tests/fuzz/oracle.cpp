@@ -551,8 +551,8 @@ Scalar Oracle::call(ExprId e, Use use) {
     return {DType::Bool, row.real(&r) != 0, 0};
   }
   if (row.rule == Rule::Rounding && !is_float(t.compute)) return v[0];
-  if (t.compute == DType::Index && !row.body.empty() && v.size() == 2 && v[1].integer == 0 && fault_ == Outcome::Value &&
-      row.body.find(" % b") != std::string_view::npos &&
+  if (t.compute == DType::Index && !row.body.empty() && v.size() == 2 && v[1].integer == 0 &&
+      fault_ == Outcome::Value && row.body.find(" % b") != std::string_view::npos &&
       typed_.at(ast_.child(e, 1), t.operands).type.stage == Stage::Host)
     fault_ = Outcome::ZeroDivision; // a body that divides by its second operand
   return apply(row, v, t.compute);

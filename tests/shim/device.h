@@ -22,36 +22,38 @@ using std::ceil, std::copysign, std::fabs, std::floor, std::fmod, std::isfinite,
 // The device's transcendental functions are those that the program which loads this has for their names, so that it can
 // say the same bits. C++ has the names too: SHIM_FUNCTIONS makes these the ones that a kernel's namespace sees.
 extern "C" {
-inline const void *(*shim_find)(const char *name) = nullptr;
-inline double (*shim_function)(const void *found, bool is_double, double, double) = nullptr;
+const void *(*shim_find)(const char *name) = nullptr;
+double (*shim_function)(const void *found, bool is_double, double, double) = nullptr;
 }
 namespace device {
-#define ONE(name) \
-  inline double call_##name(bool is_double, double x, double y) { \
-    static const void *const found = shim_find(#name); \
-    return shim_function(found, is_double, x, y); \
+#define ONE(name)                                                                                                      \
+  inline double call_##name(bool is_double, double x, double y) {                                                      \
+    static const void *const found = shim_find(#name);                                                                 \
+    return shim_function(found, is_double, x, y);                                                                      \
   }
-#define FLOATS(name) \
-  ONE(name) inline float name##f(float x) { return float(call_##name(false, x, 0)); } \
+#define FLOATS(name)                                                                                                   \
+  ONE(name) inline float name##f(float x) { return float(call_##name(false, x, 0)); }                                  \
   inline double name(double x) { return call_##name(true, x, 0); }
-#define PAIRS(name) \
-  ONE(name) inline float name##f(float x, float y) { return float(call_##name(false, x, y)); } \
+#define PAIRS(name)                                                                                                    \
+  ONE(name) inline float name##f(float x, float y) { return float(call_##name(false, x, y)); }                         \
   inline double name(double x, double y) { return call_##name(true, x, y); }
-FLOATS(exp) FLOATS(exp2) FLOATS(expm1) FLOATS(log) FLOATS(log2) FLOATS(log10) FLOATS(log1p) FLOATS(sin) FLOATS(cos)
-FLOATS(tan) FLOATS(asin) FLOATS(acos) FLOATS(atan) FLOATS(sinh) FLOATS(cosh) FLOATS(tanh) FLOATS(asinh) FLOATS(acosh)
-FLOATS(atanh) FLOATS(erf) FLOATS(erfc) PAIRS(pow) PAIRS(atan2) PAIRS(hypot)
+FLOATS(exp)
+FLOATS(exp2)
+FLOATS(expm1) FLOATS(log) FLOATS(log2) FLOATS(log10) FLOATS(log1p) FLOATS(sin) FLOATS(cos) FLOATS(tan) FLOATS(asin)
+    FLOATS(acos) FLOATS(atan) FLOATS(sinh) FLOATS(cosh) FLOATS(tanh) FLOATS(asinh) FLOATS(acosh) FLOATS(atanh)
+        FLOATS(erf) FLOATS(erfc) PAIRS(pow) PAIRS(atan2) PAIRS(hypot)
 #undef ONE
 #undef FLOATS
 #undef PAIRS
 } // namespace device
-#define SHIM_FUNCTIONS \
-  using device::exp, device::expf, device::exp2, device::exp2f, device::expm1, device::expm1f, device::log, \
-  device::logf, device::log2, device::log2f, device::log10, device::log10f, device::log1p, device::log1pf, \
-  device::sin, device::sinf, device::cos, device::cosf, device::tan, device::tanf, device::asin, device::asinf, \
-  device::acos, device::acosf, device::atan, device::atanf, device::sinh, device::sinhf, device::cosh, \
-  device::coshf, device::tanh, device::tanhf, device::asinh, device::asinhf, device::acosh, device::acoshf, \
-  device::atanh, device::atanhf, device::erf, device::erff, device::erfc, device::erfcf, device::pow, \
-  device::powf, device::atan2, device::atan2f, device::hypot, device::hypotf;
+#define SHIM_FUNCTIONS                                                                                                 \
+  using device::exp, device::expf, device::exp2, device::exp2f, device::expm1, device::expm1f, device::log,            \
+      device::logf, device::log2, device::log2f, device::log10, device::log10f, device::log1p, device::log1pf,         \
+      device::sin, device::sinf, device::cos, device::cosf, device::tan, device::tanf, device::asin, device::asinf,    \
+      device::acos, device::acosf, device::atan, device::atanf, device::sinh, device::sinhf, device::cosh,             \
+      device::coshf, device::tanh, device::tanhf, device::asinh, device::asinhf, device::acosh, device::acoshf,        \
+      device::atanh, device::atanhf, device::erf, device::erff, device::erfc, device::erfcf, device::pow,              \
+      device::powf, device::atan2, device::atan2f, device::hypot, device::hypotf;
 
 inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 

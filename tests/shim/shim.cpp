@@ -19,7 +19,8 @@ std::string shim_program(const std::vector<std::string> &cuda_texts) {
     // A namespace a kernel: helpers of the same name may differ. C linkage would make all kernels one.
     std::string text = cuda::replace(cuda::for_host(cuda_texts[k]), "extern \"C\" __global__", "__global__");
     const std::string space = "kernel" + std::to_string(k);
-    program += "\nnamespace " + space + " {\nSHIM_FUNCTIONS\n" + text + "} // namespace " + space + "\n#undef inf\n#undef nan\n";
+    program += "\nnamespace " + space + " {\nSHIM_FUNCTIONS\n" + text + "} // namespace " + space +
+               "\n#undef inf\n#undef nan\n";
     table += "    [](const void *const *slots) { call_with(" + space + "::elsewise, slots); },\n";
   }
   program += "\nstatic void (*const kernels[])(const void *const *) = {\n" + table + "};\n";

@@ -2,7 +2,7 @@
 // Makes and runs random kernels. It draws everything that a scheduled kernel may hold, whether or not a front end would
 // write it.
 #include "tests/unit/cuda_programs.h"
-#include "grammar/builtins.h"
+#include "compiler/ir/rows.h"
 #include <cmath>
 #include <cstring>
 
@@ -155,7 +155,7 @@ NodeId RandomKernel::index(int depth) {
   case 3:
     return b.binary(below(2) ? BinaryOp::FloorDiv : BinaryOp::Mod, index(depth - 1), index(depth - 1));
   case 4:
-    return b.call(uint8_t(below(2)), DType::Index, {index(depth - 1), index(depth - 1)});
+    return b.call(below(2) ? least_row() : greatest_row(), DType::Index, {index(depth - 1), index(depth - 1)});
   default: {
     static constexpr BinaryOp ops[] = {BinaryOp::Add,    BinaryOp::Sub,   BinaryOp::Mul,
                                        BinaryOp::BitAnd, BinaryOp::BitOr, BinaryOp::BitXor};

@@ -21,6 +21,7 @@ using std::ceil, std::copysign, std::fabs, std::floor, std::fmod, std::isfinite,
 
 // The device's transcendental functions are those that the program which loads this has for their names, so that it can
 // say the same bits. C++ has the names too: SHIM_FUNCTIONS makes these the ones that a kernel's namespace sees.
+// clang-format off
 extern "C" {
 const void *(*shim_find)(const char *name) = nullptr;
 double (*shim_function)(const void *found, bool is_double, double, double) = nullptr;
@@ -54,6 +55,7 @@ FLOATS(expm1) FLOATS(log) FLOATS(log2) FLOATS(log10) FLOATS(log1p) FLOATS(sin) F
       device::coshf, device::tanh, device::tanhf, device::asinh, device::asinhf, device::acosh, device::acoshf,        \
       device::atanh, device::atanhf, device::erf, device::erff, device::erfc, device::erfcf, device::pow,              \
       device::powf, device::atan2, device::atan2f, device::hypot, device::hypotf;
+// clang-format on
 
 inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 

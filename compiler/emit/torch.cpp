@@ -34,26 +34,38 @@ public:
 
   std::string print() {
     for (size_t a = 0; a < signature_.args.size(); ++a)
-      if (signature_.args[a].kind == ArgKind::Tensor)
+      if (signature_.args[a].kind == ArgKind::Tensor && names_.elementwise[a])
         (signature_.args[a].zero_dim ? zero_dim_ : tensors_).push_back(names_.arguments[a]);
+      else if (signature_.args[a].kind == ArgKind::Tensor) measured_.push_back(names_.arguments[a]);
     const std::vector<std::string> body = pieces();
+    const std::string ranked = ast_.header.present ? code_.helper("_ranked") : "";
     std::string text;
     const bool shape = code_.uses_length || code_.uses_position;
     if (shape || code_.uses_math || code_.helpers.count("_whole")) text += import("math");
+    if (code_.helpers.count("_positions")) text += import("itertools");
     text += import("torch") + "\n\n";
+    if (!code_.axes.empty()) (void)code_.helper("_axis");
     for (const TorchHelper &h : torch_helpers)
       if (needed(h)) text += renamed(std::string(h.text)) + "\n\n";
     text += "def rule(" + parameters() + "):\n";
     text += "    \"\"\"" + describe() + "\"\"\"\n";
     text += "    # " + comment(source_.text()) + "\n";
-    const bool device = tensors_.empty() && zero_dim_.empty();
-    if (!device)
+    if (has_tensors())
       for (const std::string &z : zero_dim_)
         if (z + ".device" != code_.device()) text += "    " + z + " = " + z + ".to(" + code_.device() + ")\n";
     text += domain();
-    if (code_.uses_length || code_.uses_position) text += "    n = " + code_.global("math") + ".prod(shape)\n";
+    if (!ranked.empty())
+      text += "    shape = " + ranked + "(shape, " + std::to_string(ast_.header.axes.size()) + ", " +
+              (ast_.header.dots < 0 ? "False" : "True") + ")\n";
+    const std::string &n = code_.length_name();
+    if (code_.uses_length || code_.uses_position) text += "    " + n + " = " + code_.global("math") + ".prod(shape)\n";
     if (code_.uses_position)
-      text += "    i = " + code_.global("torch") + ".arange(n, device=" + code_.device() + ").reshape(shape)\n";
+      text += "    " + code_.position_name(flat_axis) + " = " + code_.global("torch") + ".arange(" + n +
+              ", device=" + code_.device() + ").reshape(shape)\n";
+    for (const uint32_t axis : code_.axes)
+      text += "    " + code_.position_name(axis) + " = " + code_.helper("_axis") + "(shape, " + code_.dimension(axis) +
+              ", " + code_.device() + ")\n";
+    for (const std::string &line : code_.statements) text += "    " + line + "\n";
     for (const std::string &line : body) text += "    " + line + "\n";
     return text + "    return out.expand(shape)\n";
   }
@@ -75,7 +87,7 @@ private:
 
   /// Helpers under the names that no argument hides.
   std::string renamed(std::string text) {
-    std::vector<std::string> globals = {"torch", "math"};
+    std::vector<std::string> globals = {"torch", "math", "itertools"};
     for (const TorchHelper &h : torch_helpers) globals.emplace_back(h.name);
     for (const std::string &name : globals) {
       const std::string other = code_.global(name);
@@ -95,7 +107,7 @@ private:
     std::string list;
     for (const std::string &a : names_.arguments) list += a + ", ";
     list += "*, shape=None";
-    if (tensors_.empty() && zero_dim_.empty()) list += ", device=None";
+    if (!has_tensors()) list += ", device=None";
     return list;
   }
 
@@ -110,13 +122,22 @@ private:
       kinds += (kinds.empty() ? "" : ", ") + names_.arguments[a] + ": " + kind;
       if (t.kind == ArgKind::Tensor) kinds += t.zero_dim ? " tensor of no dimensions" : " tensor";
     }
-    const bool tensors = !tensors_.empty() || !zero_dim_.empty();
+    const bool tensors = !shaping().empty();
     return (kinds.empty() ? "" : kinds + ". ") + "Gives " + torch_name(typed_.result) + " of `shape`" +
            (tensors ? ", by default the tensors' common one." : ".");
   }
 
+  bool has_tensors() const { return !tensors_.empty() || !zero_dim_.empty() || !measured_.empty(); }
+
+  /// The tensors that say the shape: those read elementwise, or the only other one.
+  std::vector<std::string> shaping() const {
+    if (!tensors_.empty()) return tensors_;
+    if (!zero_dim_.empty()) return zero_dim_;
+    return measured_.size() == 1 ? measured_ : std::vector<std::string>{};
+  }
+
   std::string domain() {
-    const std::vector<std::string> &from = tensors_.empty() ? zero_dim_ : tensors_;
+    const std::vector<std::string> from = shaping();
     if (from.empty()) return "    shape = (*shape,)\n";
     std::string common = from[0] + ".shape";
     if (from.size() > 1) {
@@ -169,6 +190,7 @@ private:
   const Typed &typed_;
   TorchExpressions code_;
   std::vector<std::string> tensors_, zero_dim_;
+  std::vector<std::string> measured_; // only for their lengths
 };
 
 } // namespace

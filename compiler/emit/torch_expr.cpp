@@ -109,7 +109,38 @@ TorchExpressions::TorchExpressions(const Ast &ast, const Names &names, const Sig
         device_ = names.arguments[a] + ".device";
         found = true;
       }
+  // A header's names stay as they are; what the function needs besides goes by others then.
+  taken_ = {"shape", "out", "device"};
+  for (uint32_t k = 0; k < ast.header.axes.size(); ++k) axis_names_[k] = fresh(ast.header.axes[k]);
+  i_ = fresh("i"), n_ = fresh("n"), at_ = fresh("at");
+  for (uint32_t k = 0; k < ast.lets.size(); ++k) {
+    const ExprKind kind = ast[ast.lets[k].value].kind;
+    if (kind != ExprKind::Literal && kind != ExprKind::Name) lets_.try_emplace(ast.lets[k].value, k);
+  }
 }
+
+/// A name for a variable of the function, that hides nothing it uses.
+std::string TorchExpressions::fresh(const std::string &wanted) {
+  static const std::set<std::string> globals = {"torch", "math", "itertools", "range", "tuple", "float"};
+  const auto used = [&](const std::string &name) {
+    if (taken_.count(name) || globals.count(name)) return true;
+    for (const TorchHelper &h : torch_helpers)
+      if (h.name == name) return true;
+    return std::find(names_.arguments.begin(), names_.arguments.end(), name) != names_.arguments.end();
+  };
+  std::string name = wanted;
+  while (used(name)) name += '_';
+  taken_.insert(name);
+  return name;
+}
+
+std::string TorchExpressions::dimension(uint32_t axis) const {
+  const Header &h = ast_.header;
+  const int count = int(h.axes.size()), k = int(axis);
+  return std::to_string(h.dots < 0 || k < h.dots ? k : k - count);
+}
+
+std::string TorchExpressions::position_name(uint32_t axis) { return axis == flat_axis ? i_ : axis_names_[axis]; }
 
 std::string TorchExpressions::global(const std::string &wanted) {
   std::string name = wanted;
@@ -135,7 +166,25 @@ Python TorchExpressions::infix(const Python &a, Operator op, const Python &b, DT
   return {at(a, left) + " " + spelling(op) + " " + at(b, right), l, a.tensor || b.tensor, result};
 }
 
-Python TorchExpressions::value(ExprId e, Use use) { return make(e, use); }
+Python TorchExpressions::value(ExprId e, Use use) {
+  if (!lets_.count(e)) return make(e, use);
+  const auto key = std::tuple(e, use, by_position_);
+  if (const auto known = known_.find(key); known != known_.end()) return known->second;
+  const Python c = named(e, use, make(e, use));
+  known_[key] = c;
+  return c;
+}
+
+/// A let as a variable, so that text does not grow with its uses.
+Python TorchExpressions::named(ExprId e, Use, Python c) {
+  if (c.literal || c.level == Level::Atom) {
+    const bool name = std::all_of(c.text.begin(), c.text.end(), [](unsigned char b) { return isalnum(b) || b == '_'; });
+    if (c.literal || name) return c;
+  }
+  const std::string variable = fresh(ast_.lets[lets_[e]].name);
+  statements.push_back(variable + " = " + c.text);
+  return {variable, Level::Atom, c.tensor, c.dtype};
+}
 
 Python TorchExpressions::make(ExprId e, Use use) {
   const ExprType &t = typed_.at(e, use);
@@ -174,20 +223,46 @@ Python TorchExpressions::literal(const Literal &l) {
 Python TorchExpressions::name(ExprId e) {
   const Resolved r = names_.of[e];
   if (r.binding == Binding::Position) {
-    if (by_position_) return {ast_.name(e), Level::Atom, false, DType::Index};
-    uses_position = true;
-    return {ast_.name(e), Level::Atom, true, DType::Index};
+    if (by_position_ && r.index != flat_axis) {
+      by_axis_ = true;
+      return {at_ + "[" + dimension(r.index) + "]", Level::Atom, false, DType::Index};
+    }
+    if (!by_position_) r.index == flat_axis ? void(uses_position = true) : void(axes.insert(r.index));
+    return {position_name(r.index), Level::Atom, !by_position_, DType::Index};
   }
-  if (r.binding == Binding::Length) {
-    uses_length = true;
-    return {ast_.name(e), Level::Atom, false, DType::Index};
-  }
+  if (r.binding == Binding::Length) return measured(e);
   const ArgType &a = signature_.args[r.index];
   const DType d = a.kind == ArgKind::Tensor  ? a.dtype
                   : a.kind == ArgKind::Float ? DType::F64
                   : a.kind == ArgKind::Bool  ? DType::Bool
                                              : DType::Index;
   return {names_.arguments[r.index], Level::Atom, a.kind == ArgKind::Tensor, d};
+}
+
+/// A length, of the domain or of an argument.
+Python TorchExpressions::measured(ExprId e) {
+  const Resolved r = names_.of[e];
+  std::string text;
+  if (r.binding == Binding::ArgumentLength) {
+    text = names_.arguments[r.index] + ".shape[" + std::to_string(r.dim) + "]";
+  } else if (r.index == flat_axis) {
+    uses_length = true;
+    text = n_;
+  } else {
+    text = "shape[" + dimension(r.index) + "]";
+  }
+  return {text, Level::Atom, false, DType::Index};
+}
+
+Python TorchExpressions::border(ExprId e) {
+  std::string dims;
+  for (uint32_t k = 0; k < ast_[e].count; ++k) dims += dimension(names_.of[ast_.child(e, k)].index) + ", ";
+  dims = ast_[e].count == 0 ? "None" : "(" + dims.substr(0, dims.size() - (ast_[e].count == 1 ? 1 : 2)) + ")";
+  if (by_position_) {
+    by_axis_ = true;
+    return {helper("_border_at") + "(shape, " + dims + ", " + at_ + ")", Level::Atom, false, DType::Index};
+  }
+  return {helper("_border") + "(shape, " + dims + ", " + device_ + ")", Level::Atom, true, DType::Index};
 }
 
 /// A Python number as a 0-d tensor, with the language's conversions.
@@ -344,6 +419,16 @@ Python TorchExpressions::on_host(Operator op, const Python &a, const Python &b) 
 
 /// Bits that a whole number may need, if positions and lengths need 31 and a parameter `parameter`.
 int TorchExpressions::bits(ExprId e, int parameter) const {
+  const auto key = std::pair(e, parameter);
+  if (const auto known = bits_.find(key); known != bits_.end()) return known->second;
+  const int count = find_bits(e, parameter);
+  bits_[key] = count;
+  return count;
+}
+
+int TorchExpressions::find_bits(ExprId e, int parameter) const {
+  const Binding binding = names_.of[e].binding;
+  if (binding == Binding::Length || binding == Binding::ArgumentLength || binding == Binding::Border) return 31;
   const Expr &x = ast_[e];
   constexpr int most = 200;
   const auto of = [&](uint32_t k) { return bits(ast_.child(e, k), parameter); };
@@ -393,6 +478,14 @@ bool TorchExpressions::may_leave_64_bits(ExprId e) const { return bits(e, 64) > 
 /// Whether an expression can be worked in Python's own numbers, a position at a time: no tensor is read, no dtype
 /// named.
 bool TorchExpressions::tensor_free(ExprId e) const {
+  if (const auto known = tensor_free_.find(e); known != tensor_free_.end()) return known->second;
+  const bool free = find_tensor_free(e);
+  tensor_free_[e] = free;
+  return free;
+}
+
+bool TorchExpressions::find_tensor_free(ExprId e) const {
+  if (values(ast_, names_, e) != ast_[e].count || names_.of[e].binding == Binding::Border) return true;
   if (ast_[e].kind == ExprKind::Name && names_.of[e].binding == Binding::Argument &&
       signature_.args[names_.of[e].index].kind == ArgKind::Tensor)
     return false;
@@ -411,20 +504,39 @@ Python TorchExpressions::compared(ExprId operand, const ExprType &t) {
   return {helper("_rounded") + "(" + c.text + ", " + dtype(t.nominal) + ")", Level::Atom, false, DType::F64};
 }
 
+/// A comparison worked a position at a time.
+Python TorchExpressions::by_position(ExprId e, const ExprType &t) {
+  std::vector<std::string> outside;
+  std::swap(outside, statements);
+  by_position_ = true, by_axis_ = false;
+  const Python one = comparison(e, t);
+  by_position_ = false;
+  std::swap(outside, statements); // `outside` are those of one position now
+  std::erase_if(known_, [](const auto &k) { return std::get<2>(k.first); });
+  std::string text = one.text;
+  if (!outside.empty()) {
+    const std::string name = fresh("holds");
+    std::string function = "def " + name + "(" + i_ + (by_axis_ ? ", " + at_ : "") + "):\n";
+    for (const std::string &line : outside) function += "        " + line + "\n";
+    statements.push_back(function + "        return " + text);
+    text = name + "(" + i_ + (by_axis_ ? ", " + at_ : "") + ")";
+  }
+  if (by_axis_) {
+    text += " for " + i_ + ", " + at_ + " in " + helper("_positions") + "(shape)";
+  } else {
+    uses_length = true;
+    text += " for " + i_ + " in range(" + n_ + ")";
+  }
+  return {global("torch") + ".tensor([" + text + "], dtype=" + dtype(DType::Bool) + ", device=" + device_ +
+              ").reshape(shape)",
+          Level::Atom, true, DType::Bool};
+}
+
 Python TorchExpressions::comparison(ExprId e, const ExprType &t) {
   // Nothing overflows inside a comparison of indexes: where 64 bits may not do, Python's own integers do.
   const bool large = t.operands == Use::Compare && t.type.stage != Stage::Host &&
                      std::max(bits(ast_.child(e, 0), 31), bits(ast_.child(e, 1), 31)) > 62;
-  if (large && !by_position_ && tensor_free(e)) {
-    by_position_ = true;
-    const Python one = comparison(e, t);
-    by_position_ = false;
-    uses_length = true;
-    const std::string all = "[" + one.text + " for i in range(n)]";
-    return {global("torch") + ".tensor(" + all + ", dtype=" + dtype(DType::Bool) + ", device=" + device_ +
-                ").reshape(shape)",
-            Level::Atom, true, DType::Bool};
-  }
+  if (large && !by_position_ && tensor_free(e)) return by_position(e, t);
   const ExprId operand[2] = {ast_.child(e, 0), ast_.child(e, 1)};
   Python c[2] = {compared(operand[0], t), compared(operand[1], t)};
   const Operator op = ast_[e].op;
@@ -447,6 +559,9 @@ Python TorchExpressions::comparison(ExprId e, const ExprType &t) {
 }
 
 Python TorchExpressions::call(ExprId e, const ExprType &t) {
+  const Binding binding = names_.of[e].binding;
+  if (binding == Binding::Length || binding == Binding::ArgumentLength) return measured(e);
+  if (binding == Binding::Border) return border(e);
   const Builtin &row = builtins()[names_.of[e].index];
   const ExprId first = ast_.child(e, 0);
   switch (row.rule) {

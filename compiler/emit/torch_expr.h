@@ -2,8 +2,10 @@
 // Expressions as Python text in plain torch. It decides no type: every conversion is the one that typing decided.
 #pragma once
 #include "compiler/check/typed.h"
+#include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace elsewise {
@@ -51,13 +53,27 @@ public:
   std::string dtype(DType);
   /// A global name that no argument hides.
   std::string global(const std::string &);
+  /// A function of torch_helpers.h, by the name that it has here.
+  std::string helper(const std::string &name);
   const std::string &device() const { return device_; }
 
   bool uses_position = false, uses_length = false, uses_math = false;
+  std::set<uint32_t> axes; // of the header, whose positions are used
   std::set<std::string> helpers;
+  /// Statements that expressions made so far stand on: lets, each once a use, and functions of one position.
+  std::vector<std::string> statements;
+  std::string position_name(uint32_t axis);
+  const std::string &length_name() const { return n_; }
+  /// The dimension of a header's axis, for Python's indexing.
+  std::string dimension(uint32_t axis) const;
 
 private:
   Python make(ExprId, Use);
+  Python named(ExprId, Use, Python);
+  Python measured(ExprId);
+  Python border(ExprId);
+  Python by_position(ExprId, const ExprType &);
+  std::string fresh(const std::string &);
   Python literal(const Literal &);
   Python name(ExprId);
   Python unary(ExprId, const ExprType &);
@@ -78,9 +94,10 @@ private:
   Python in_double(const Python &, DType);
   Python compared(ExprId operand, const ExprType &);
   int bits(ExprId, int parameter) const;
+  int find_bits(ExprId, int parameter) const;
   bool may_leave_64_bits(ExprId) const;
   bool tensor_free(ExprId) const;
-  std::string helper(const std::string &name);
+  bool find_tensor_free(ExprId) const;
   Python infix(const Python &, Operator, const Python &, DType);
 
   const Ast &ast_;
@@ -88,7 +105,15 @@ private:
   const Signature &signature_;
   const Typed &typed_;
   std::string device_ = "device";
-  bool by_position_ = false; // the position is a Python int, not the tensor of all of them
+  bool by_position_ = false; // positions are Python ints, not the tensors of all of them
+  bool by_axis_ = false;     // while by_position_: an axis was asked for
+  std::string i_, n_, at_;
+  std::set<std::string> taken_; // names of the function's own
+  std::map<uint32_t, std::string> axis_names_;
+  std::map<ExprId, uint32_t> lets_; // values that stand in a let: which
+  std::map<std::tuple<ExprId, Use, bool>, Python> known_;
+  mutable std::map<std::pair<ExprId, int>, int> bits_;
+  mutable std::map<ExprId, bool> tensor_free_;
 };
 
 } // namespace elsewise

@@ -14,6 +14,35 @@ struct TorchHelper {
 };
 
 inline constexpr std::array torch_helpers = {
+    TorchHelper{"_axis", "", R"(def _axis(shape, d, device):
+    """Positions along one axis, to broadcast over `shape`."""
+    behind = len(shape) - 1 - d % len(shape)
+    return torch.arange(shape[d], device=device).reshape(-1, *[1] * behind)
+)"},
+    TorchHelper{"_border", "_axis", R"(def _border(shape, dims, device):
+    """How far the nearest face of the domain is, over some of its axes or all."""
+    nearest = None
+    for d in range(len(shape)) if dims is None else dims:
+        p = _axis(shape, d, device)
+        p = torch.minimum(p, shape[d] - 1 - p)
+        nearest = p if nearest is None else torch.minimum(nearest, p)
+    return nearest
+)"},
+    TorchHelper{"_border_at", "", R"(def _border_at(shape, dims, at):
+    """The same at one position."""
+    dims = range(len(shape)) if dims is None else dims
+    return min(min(at[d], shape[d] - 1 - at[d]) for d in dims)
+)"},
+    TorchHelper{"_positions", "", R"(def _positions(shape):
+    """Each position: its number, and where it is along each axis."""
+    return enumerate(itertools.product(*map(range, shape)))
+)"},
+    TorchHelper{"_ranked", "", R"(def _ranked(shape, named, more):
+    """A shape that the rule's axes fit."""
+    if len(shape) < named or (len(shape) > named and not more):
+        raise ValueError(f"the rule names {named} axes, the domain has {len(shape)}: shape {shape}")
+    return shape
+)"},
     TorchHelper{"_real", "", R"(def _real(value):
     """A number without a tensor, as the double that it is."""
     return torch.tensor(value, dtype=torch.float64)

@@ -5,6 +5,7 @@
 #include "compiler/check/composite.h"
 #include "compiler/ir/functions.h"
 #include "grammar/builtins.h"
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -219,7 +220,7 @@ void encode(const Scalar &v, uint8_t *p) {
 Oracle::Oracle(const Ast &ast, const Names &names, const Typed &typed, std::vector<Operand> operands,
                std::vector<int64_t> domain)
     : ast_(ast), names_(names), typed_(typed), operands_(std::move(operands)), domain_(std::move(domain)),
-      where_(domain_.size()) {
+      where_(domain_.size()), known_(ast.exprs.size() * 4) {
   count_ = 1;
   for (int64_t d : domain_) count_ *= d;
 }
@@ -315,6 +316,7 @@ Scalar Oracle::load(const Operand &o) const {
 
 Outcome Oracle::element(int64_t position, uint8_t *out) {
   position_ = position, fault_ = Outcome::Value;
+  ++element_;
   int64_t rest = position;
   for (size_t d = domain_.size(); d-- > 0;) where_[d] = rest % domain_[d], rest /= domain_[d];
   for (piece_ = 0; piece_ < ast_.pieces.size(); ++piece_) {
@@ -343,7 +345,39 @@ Scalar Oracle::operand(ExprId e, Use use, DType to) {
   return r;
 }
 
+/// Which of the domain's axes a header's axis is.
+size_t Oracle::dimension(uint32_t axis) const {
+  const Header &h = ast_.header;
+  return h.dots < 0 || int(axis) < h.dots ? axis : domain_.size() - h.axes.size() + axis;
+}
+
+Scalar Oracle::measure(ExprId e) const {
+  const Resolved r = names_.of[e];
+  if (r.binding == Binding::Length) return {DType::Index, r.index == flat_axis ? count_ : domain_[dimension(r.index)]};
+  const std::vector<int64_t> &shape = operands_[r.index].shape;
+  return {DType::Index, shape[size_t(r.dim < 0 ? r.dim + int(shape.size()) : r.dim)]};
+}
+
+Scalar Oracle::border(ExprId e) const {
+  int64_t nearest = std::numeric_limits<int64_t>::max();
+  for (size_t d = 0; d < domain_.size(); ++d) {
+    bool asked = ast_[e].count == 0;
+    for (uint32_t k = 0; k < ast_[e].count; ++k) asked |= dimension(names_.of[ast_.child(e, k)].index) == d;
+    if (asked) nearest = std::min({nearest, where_[d], domain_[d] - 1 - where_[d]});
+  }
+  return {DType::Index, nearest};
+}
+
+/// Each expression once an element, use and exactness: lets are shared.
 Scalar Oracle::evaluate(ExprId e, Use use) {
+  Known &known = known_[size_t(e) * 4 + size_t(use) * 2 + exact_];
+  if (known.element == element_) return known.value;
+  const Scalar value = find(e, use);
+  known = {element_, value};
+  return value;
+}
+
+Scalar Oracle::find(ExprId e, Use use) {
   const Expr &x = ast_[e];
   switch (x.kind) {
   case ExprKind::Literal: {
@@ -353,8 +387,9 @@ Scalar Oracle::evaluate(ExprId e, Use use) {
   }
   case ExprKind::Name: {
     const Resolved r = names_.of[e];
-    if (r.binding == Binding::Position) return {DType::Index, position_, 0};
-    if (r.binding == Binding::Length) return {DType::Index, count_, 0};
+    if (r.binding == Binding::Position)
+      return {DType::Index, r.index == flat_axis ? position_ : where_[dimension(r.index)], 0};
+    if (r.binding == Binding::Length) return measure(e);
     const Operand &o = operands_[r.index];
     switch (o.type.kind) {
     case ArgKind::Tensor:
@@ -518,6 +553,9 @@ Scalar Oracle::operate(ExprId e, Use use) {
 }
 
 Scalar Oracle::call(ExprId e, Use use) {
+  const Binding binding = names_.of[e].binding;
+  if (binding == Binding::Length || binding == Binding::ArgumentLength) return measure(e);
+  if (binding == Binding::Border) return border(e);
   const Expr &x = ast_[e];
   const ExprType &t = typed_.at(e, use);
   const Builtin &row = builtins()[names_.of[e].index];

@@ -38,7 +38,15 @@ public:
   uint32_t piece() const { return piece_; }
 
 private:
+  struct Known {
+    uint64_t element = 0;
+    Scalar value;
+  };
+  size_t dimension(uint32_t axis) const;
+  Scalar measure(ExprId) const;
+  Scalar border(ExprId) const;
   Scalar evaluate(ExprId, Use);
+  Scalar find(ExprId, Use);
   Scalar operand(ExprId, Use, DType to);
   Scalar operate(ExprId, Use);
   Scalar call(ExprId, Use);
@@ -60,7 +68,9 @@ private:
   int64_t position_ = 0, count_ = 0;
   uint32_t piece_ = 0;
   Outcome fault_ = Outcome::Value;
-  bool exact_ = false; // inside a comparison that no tensor has entered: nothing overflows
+  std::vector<Known> known_; // by expression, use and exactness: the last element's
+  uint64_t element_ = 0;     // how many elements so far
+  bool exact_ = false;       // inside a comparison that no tensor has entered: nothing overflows
 };
 
 /// Conversions of the language: float to int truncates and saturates, NaN is 0; int to int wraps; to half rounds to

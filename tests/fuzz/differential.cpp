@@ -29,10 +29,12 @@ int64_t offset_of(const std::vector<int64_t> &shape, const std::vector<int64_t> 
 }
 
 // torch's broadcast of the named tensors; 0-d ones take part only if there is no other (they add nothing then either).
-bool broadcast(const std::vector<const Input *> &arguments, std::vector<int64_t> &domain, bool &any) {
+bool broadcast(const std::vector<const Input *> &arguments, const std::vector<bool> &elementwise,
+               std::vector<int64_t> &domain, bool &any) {
   any = false;
-  for (const Input *in : arguments) {
-    if (in->type.kind != ArgKind::Tensor) continue;
+  for (size_t a = 0; a < arguments.size(); ++a) {
+    const Input *in = arguments[a];
+    if (in->type.kind != ArgKind::Tensor || !elementwise[a]) continue;
     any = true;
     if (in->shape.size() > domain.size()) domain.insert(domain.begin(), in->shape.size() - domain.size(), 1);
     for (size_t d = 0; d < in->shape.size(); ++d) {
@@ -40,6 +42,19 @@ bool broadcast(const std::vector<const Input *> &arguments, std::vector<int64_t>
       if (have == 1) have = in->shape[d];
       else if (in->shape[d] != 1 && in->shape[d] != have) return false;
     }
+  }
+  return true;
+}
+
+// Whether the domain has the header's axes, and arguments the axes that they are measured along.
+bool fits(const Case &c) {
+  const Header &h = c.ast.header;
+  const size_t named = h.axes.size(), rank = c.domain.size();
+  if (h.present && (h.dots < 0 ? rank != named : rank < named)) return false;
+  for (const Resolved &r : c.names.of) {
+    if (r.binding != Binding::ArgumentLength) continue;
+    const int axes = int(c.arguments[r.index]->shape.size());
+    if (r.dim >= axes || r.dim < -axes) return false;
   }
   return true;
 }
@@ -81,11 +96,16 @@ std::optional<Case> prepare(uint64_t seed, std::map<std::string, int> &refused) 
     for (const Input &in : p.inputs)
       if (in.name == name) c.arguments.push_back(&in), c.signature.args.push_back(in.type);
   bool any = false;
-  if (!broadcast(c.arguments, c.domain, any)) {
+  if (!broadcast(c.arguments, c.names.elementwise, c.domain, any)) {
     refused["broadcast"]++;
     return std::nullopt;
   }
   if (!any) c.domain = p.domain, c.shape_given = true;
+  if (!fits(c)) {
+    refused["rank"]++;
+    return std::nullopt;
+  }
+  if (c.names.needs_rank) c.signature.rank = int(c.domain.size());
   c.typed = specialise(source, c.ast, c.names, c.signature, sink);
   if (sink.failed()) return refuse();
 
@@ -97,8 +117,8 @@ std::optional<Case> prepare(uint64_t seed, std::map<std::string, int> &refused) 
   if (p.in_place)
     for (size_t a = 0; a < c.arguments.size(); ++a) {
       const Input &in = *c.arguments[a];
-      if (in.type.kind == ArgKind::Tensor && in.type.dtype == stored && in.shape == c.domain && !overlaps_itself(in) &&
-          n > 0)
+      if (in.type.kind == ArgKind::Tensor && c.names.elementwise[a] && in.type.dtype == stored &&
+          in.shape == c.domain && !overlaps_itself(in) && n > 0)
         c.same_view = int(a);
     }
   if (c.same_view >= 0) {
@@ -182,11 +202,14 @@ void note(const Case &c, Seen &seen) {
     const Expr &x = c.ast[e];
     if (x.kind == ExprKind::Unary || x.kind == ExprKind::Binary)
       seen.operators[spelling(x.op) + std::string(x.kind == ExprKind::Unary ? " (unary)" : "")]++;
-    if (x.kind == ExprKind::Call) seen.builtins[std::string(builtins()[c.names.of[e].index].name)]++;
+    if (x.kind == ExprKind::Call) seen.builtins[c.ast.name(e)]++;
   }
   for (const Input *in : c.arguments)
     if (in->type.kind == ArgKind::Tensor) seen.dtypes[std::string(spelling(in->type.dtype)) + " in"]++;
   seen.dtypes[std::string(spelling(c.typed.result)) + " out"]++;
+  if (c.ast.header.present) seen.layouts["header"]++;
+  if (c.ast.header.dots >= 0) seen.layouts["header with .."]++;
+  if (!c.ast.lets.empty()) seen.layouts["let"]++;
   seen.layouts[c.same_view >= 0            ? "in place"
                : c.program.out_layout == 2 ? "out strided"
                : c.program.out_layout == 3 ? "out offset"
@@ -214,9 +237,9 @@ std::vector<std::string> unseen(const Seen &seen) {
 #include "grammar/dtypes.def"
   for (int op = 0; op <= int(Op::Call); ++op) want(seen.nodes, spelling(Op(op)));
   for (std::string_view pass : pass_names()) want(seen.passes, std::string(pass));
-  for (const char *layout :
-       {"rows form", "inner pitch", "wide", "vector", "scalar", "repeated", "strided", "in place", "out strided",
-        "out offset", "out contiguous", "in 0-d", "in broadcast", "in contiguous", "in strided"})
+  for (const char *layout : {"rows form", "inner pitch", "wide", "vector", "scalar", "repeated", "strided", "in place",
+                             "out strided", "out offset", "out contiguous", "header", "header with ..", "let", "in 0-d",
+                             "in broadcast", "in contiguous", "in strided"})
     want(seen.layouts, layout);
   return missing;
 }

@@ -21,7 +21,8 @@ namespace {
 
 class Writer {
 public:
-  Writer(Random &random, const std::vector<Input> &inputs) : random_(random) {
+  Writer(Random &random, const std::vector<Input> &inputs, size_t rank) : random_(random) {
+    if (random_.chance(50)) name_axes(rank);
     for (const Input &in : inputs) {
       if (in.type.kind == ArgKind::Tensor) {
         if (in.type.dtype == DType::Bool) booleans_.push_back(in.name);
@@ -32,13 +33,85 @@ public:
 
   std::string spec() {
     const int pieces = 1 + int(random_.below(5));
-    std::string text;
+    std::string text = header_ + lets();
     for (int p = 0; p + 1 < pieces; ++p) text += guard() + ": " + value() + (random_.chance(80) ? "; " : "\n");
-    if (pieces == 1 && random_.chance(50)) return value();
+    if (pieces == 1 && random_.chance(50)) return text + value();
     return text + (random_.chance(50) ? "else " : "else: ") + value();
   }
 
 private:
+  /// `[a, b]`, `[a, .., b]`: some of the axes' names, in order.
+  void name_axes(size_t rank) {
+    const bool dots = random_.chance(40);
+    const size_t named = dots ? random_.below(rank + 1) : rank, before = random_.below(named + 1);
+    for (size_t k = 0; k <= named; ++k) {
+      if (dots && k == before) header_ += header_.empty() ? ".." : ", ..";
+      if (k == named) break;
+      axes_.push_back(std::string(1, "abcd"[k]));
+      header_ += (header_.empty() ? "" : ", ") + axes_.back();
+    }
+    header_ = "[" + header_ + "]" + (random_.chance(50) ? "\n" : "; ");
+  }
+
+  /// Each sees the ones before it.
+  std::string lets() {
+    std::string text;
+    for (uint64_t count = random_.chance(40) ? 1 + random_.below(3) : 0, k = 0; k < count; ++k) {
+      const std::string name = "w" + std::to_string(k);
+      std::string is;
+      switch (random_.below(4)) {
+      case 0:
+        is = integer(2), integers_.push_back(name);
+        break;
+      case 1:
+        is = boolean(2), booleans_.push_back(name);
+        break;
+      case 2:
+        is = uniform(), uniforms_.push_back(name);
+        break;
+      default:
+        is = floating(2), floats_.push_back(name);
+      }
+      text += "let " + name + " = " + is + (random_.chance(50) ? "\n" : "; ");
+    }
+    return text;
+  }
+
+  std::string length() {
+    if (!axes_.empty() && random_.chance(60)) return "len(" + random_.pick(axes_) + ")";
+    return random_.pick<std::string>({"len(x)", "len(x, -1)", "len(y, -1)", "len(x, 1)"});
+  }
+  std::string border() {
+    std::string list;
+    if (!axes_.empty() && random_.chance(60))
+      for (const std::string &axis : axes_)
+        if (random_.chance(60)) list += (list.empty() ? "" : ", ") + axis;
+    return "border(" + list + ")";
+  }
+  /// A position: flat, or along an axis.
+  std::string place() { return !axes_.empty() && random_.chance(75) ? random_.pick(axes_) : "i"; }
+
+  /// Conditions of positions along axes.
+  std::string along_axes() {
+    const std::string p = place();
+    switch (random_.below(7)) {
+    case 0:
+      return border() + " " + order() + " " + literal();
+    case 1:
+      return p + " " + order() + " " + place();
+    case 2:
+      return p + " - " + place() + " < " + literal();
+    case 3:
+      return p + " < " + length() + "/" + std::to_string(1 + random_.below(4));
+    case 4:
+      return length() + " - " + p + " " + order() + " " + uniform();
+    case 5:
+      return "(" + p + " + " + place() + ") % 3 == " + std::to_string(random_.below(3));
+    default:
+      return uniform() + " <= " + p + " < " + uniform();
+    }
+  }
+
   std::string value() {
     switch (random_.below(8)) {
     case 0:
@@ -60,6 +133,8 @@ private:
     return random_.pick<std::string>({"0", "1", "2", "3", "4", "5", "7", "11", "31", "100", "127"});
   }
   std::string uniform() { // an index without a position
+    if (!uniforms_.empty() && random_.chance(30)) return random_.pick(uniforms_);
+    if (random_.chance(15)) return length();
     switch (random_.below(9)) {
     case 0:
       return "n/4";
@@ -84,6 +159,7 @@ private:
   std::string order() { return random_.pick<std::string>({"<", "<=", ">", ">="}); }
 
   std::string position() {
+    if (random_.chance(axes_.empty() ? 8 : 50)) return along_axes();
     switch (random_.below(15)) {
     case 0:
     case 1:
@@ -207,7 +283,9 @@ private:
   std::string integer(int depth) {
     if (depth == 0) {
       if (!integers_.empty() && random_.chance(60)) return random_.pick(integers_);
-      return random_.chance(40) ? literal() : random_.pick<std::string>({"i", "n", "k", "(i - 3)", "(-2)", "i"});
+      return random_.chance(40)
+                 ? literal()
+                 : random_.pick<std::string>({"i", "n", "k", "(i - 3)", "(-2)", place(), length(), border()});
     }
     switch (random_.below(13)) {
     case 0:
@@ -249,6 +327,8 @@ private:
 
   Random &random_;
   std::vector<std::string> floats_, integers_, booleans_;
+  std::vector<std::string> axes_, uniforms_; // names of a header; lets without a position
+  std::string header_;
 };
 
 Scalar random_scalar(Random &random, DType d) {
@@ -344,7 +424,7 @@ Program generate(uint64_t seed) {
   p.inputs.push_back({.name = "k", .type = {ArgKind::Int}, .integer = (__int128)random.below(21) - 4});
   p.inputs.push_back({.name = "g", .type = {ArgKind::Float}, .real = double(random.below(2000)) / 1000 - 0.5});
   p.inputs.push_back({.name = "f", .type = {ArgKind::Bool}, .integer = random.chance(50)});
-  p.text = Writer(random, p.inputs).spec();
+  p.text = Writer(random, p.inputs, p.domain.size()).spec();
   p.in_place = random.chance(20);
   p.out_layout = int(random.below(4));
   return p;

@@ -15,7 +15,6 @@ struct Form {
   size_t operands;
 };
 constexpr Form forms[] = {
-    {"pow", "{0}**{1}", 2},
     {"power", "{0}**{1}", 2},
     {"square", "{0}**2", 1},
     {"cube", "{0}**3", 1},
@@ -71,7 +70,7 @@ constexpr Infix infixes[] = {
     {"and", "and"}, {"or", "or"},  {"andalso", "and"}, {"orelse", "or"}, {"mod", "%"},   {"rem", "%"},
     {"div", "//"},  {"xor", "^"},  {"eq", "=="},       {"ne", "!="},     {"neq", "!="},  {"lt", "<"},
     {"le", "<="},   {"lte", "<="}, {"gt", ">"},        {"ge", ">="},     {"gte", ">="},  {"equals", "=="},
-    {"shl", "<<"},  {"shr", ">>"}, {"times", "*"},     {"plus", "+"},    {"minus", "-"}, {"pow", "**"},
+    {"shl", "<<"},  {"shr", ">>"}, {"times", "*"},     {"plus", "+"},    {"minus", "-"},
 };
 
 constexpr std::string_view reductions[] = {

@@ -366,7 +366,6 @@ def test_a_builtins_name_stands_in_its_row_only() -> None:
     assert {"min", "clip", "isnan"} < rows
     allowed = {(name, "compiler/ir/node.cpp") for name in ("where", "len", "pow")}
     allowed |= {("fmod", "runtime/cpu/engine.cpp")}
-    allowed |= {("fmod", "runtime/cpu/engine.cpp")}
     found = set()
     for folder in ("grammar", "compiler", "runtime", "bindings"):
         for file in (ROOT / folder).rglob("*"):

@@ -47,6 +47,10 @@ void compare(uint64_t seed, int &ran) {
   SCOPED_TRACE(fuzz::describe(*c));
   const Source source(c->program.text, "<spec>");
   const Kernel first = lower(source, c->ast, c->names, c->signature, c->typed);
+  // One flat row is interpreted here; named axes and lengths are the backends' own differential.
+  const bool flat_alone = first.axes.empty() && std::none_of(first.insts.begin(), first.insts.end(),
+                                                             [](const Inst &i) { return i.op == Op::ArgLen; });
+  if (!flat_alone) return;
   ASSERT_EQ(verify(first), "") << print(first);
   std::string error;
   Kernel k = run_passes(first, {.form = {}, .has_form = false, .verify_each = true, .observe = {}}, &error);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Add ALiBi's bias to attention scores, and mask the future, in one pass: a slope a head, `2**(-8*(h+1)/heads)`, times the
-distance. No bias or mask tensor is made.
+"""Add ALiBi's bias to attention scores, and mask the future, in one pass: a slope a head, `2**(-8*(h+1)/heads)`,
+times the distance. No bias or mask tensor is made.
 
 Runs alone, on a GPU if torch has one, and checks its result against NumPy.
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mask attention scores causally, with a window of `w` past positions, for every batch and head: what is masked is never
-read.
+"""Mask attention scores causally, with a window of `w` past positions, for every batch and head: what is masked is
+never read.
 
 Runs alone, on a GPU if torch has one, and checks its result against NumPy and, where torch is there, against its
 softmax.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frame a picture: a dark line around it, a fade towards the line, the picture within. `border(y, x)` is the distance to
-the nearest edge.
+"""Frame a picture: a dark line around it, a fade towards the line, the picture within. `border(y, x)` is the distance
+to the nearest edge.
 
     python examples/picture_border.py [file.png]
 

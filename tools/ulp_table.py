@@ -161,7 +161,7 @@ def inputs(arity: int, dtype: str, count: int) -> list[Any]:
 
 
 def ulps(got: Any, want: Any) -> Any:
-    """Distance in units of the last place of the exact value; infinite where a NaN, an infinity or a zero's sign is wrong."""
+    """Distance in units of the last place; infinite where a NaN, an infinity or a zero's sign is wrong."""
     import numpy as np
 
     bits, least = (24, -149) if got.dtype == np.float32 else (53, -1074)
@@ -199,9 +199,8 @@ def worst(name: str, arity: int, dtype: str, count: int, *runs: Callable[..., An
 
 
 def ours(row: Row, device: str) -> Callable[..., Any]:
-    import torch
-
     import elsewise as ew
+    import torch
 
     kernel = ew.kernel(f"{row.name}({', '.join('xy'[: row.arity])})")
 
@@ -278,9 +277,10 @@ def page() -> str:
         "<!-- made by tools/ulp_table.py from grammar/builtins.def and benchmarks/results/ulp-*.json -->",
         "# How exact the functions are",
         "",
-        "The greatest distance from the exact value that was found, in units of the last place (ULP), and the bound that the",
-        "tests hold. `wrong`: an infinity, a NaN or a zero where the exact value is a number, or the other way round. Operators",
-        "and functions that are not listed are correctly rounded, or have the same bits everywhere by their definition.",
+        "The greatest distance from the exact value that was found, in units of the last place (ULP), and the bound that",
+        "the tests hold. `wrong`: an infinity, a NaN or a zero where the exact value is a number, or the other way round.",
+        "Operators and functions that are not listed are correctly rounded, or have the same bits everywhere by their",
+        "definition.",
         "",
     ]
     for name, found in columns.items():

@@ -29,6 +29,9 @@ RULES = [
     "x + y*time - rule*result",
     "\ni == 0: x*2\nelse x  # the first one",
     "i%2 == 0: f16(x); else 0",
+    "[ch, t]\nt < rise: x*(float(t)/rise)\nt >= len(t) - fall: x*(float(len(t)-1-t)/fall)\nelse x",
+    "[.., q, k]; k > q: -inf; else x - slope*float(q - k)",
+    "[a, b, c, d]; border() < edge: 0; else x",
 ]
 
 

@@ -214,13 +214,13 @@ PYBIND11_MODULE(_elsewise, m) {
   m.def(
       "emit",
       [](py::handle kernel, const std::string &at, const std::map<std::string, std::string> &kinds,
-         const std::string &arch, bool in_place, const py::object &as) -> py::object {
+         const std::string &arch, bool in_place, const py::object &as, int rank) -> py::object {
         const api::SpecRef &of = spec(kernel);
-        api::EmitRequest request{.stage = stage(at), .arch = arch, .in_place = in_place};
+        api::EmitRequest request{.stage = stage(at), .arch = arch, .in_place = in_place, .rank = rank};
         for (const std::string &name : api::arguments(*of)) {
           const auto kind = kinds.find(name);
           request.signature.args.push_back(kind == kinds.end() ? ArgType{} : arg_type(kind->second));
-          if (kind != kinds.end()) request.rank = std::max(request.rank, rank_of(kind->second));
+          request.ranks.push_back(kind == kinds.end() ? -1 : rank_of(kind->second));
         }
         if (!as.is_none()) request.signature.out = dtype(as.cast<std::string>());
         api::Result<std::string> result;
@@ -232,7 +232,7 @@ PYBIND11_MODULE(_elsewise, m) {
         if (request.stage == api::Stage::Cubin) return py::bytes(text);
         return py::str(text);
       },
-      "kernel"_a, "stage"_a, "kinds"_a, "arch"_a = "", "in_place"_a = false, "dtype"_a = py::none());
+      "kernel"_a, "stage"_a, "kinds"_a, "arch"_a = "", "in_place"_a = false, "dtype"_a = py::none(), "rank"_a = -1);
 
   m.def("counters", [] {
     const api::Counters c = api::counters();

@@ -116,7 +116,8 @@ struct EmitRequest {
   std::string arch;    // "sm_90"; "" the present device's, else sm_80. For llvm, asm: "" the host's CPU
   bool in_place = false;   // as if `out` were the first tensor argument
   int rows = 0;            // emit the row form with that many row axes (a rule without named axes)
-  int rank = -1;           // of the largest tensor; the domain has at least as many axes as the header names
+  int rank = -1;           // of the domain; else the largest of `ranks` that counts, at least the axes of the header
+  std::vector<int> ranks;  // by argument; -1: not known. Those of tensors read elementwise count
   std::string print_after; // a pass name, "all", or ""
   bool verify_each = false;
 };

@@ -81,9 +81,20 @@ std::string complete(const Spec &spec, Signature &signature) {
 }
 
 int domain_rank(const Spec &spec, const EmitRequest &request) {
+  int rank = request.rank;
+  if (rank < 0) { // what is only asked for its lengths has no say, unless it is the only tensor
+    const std::vector<bool> &read = spec.names.elementwise;
+    size_t tensors = 0, shaping = 0;
+    for (size_t a = 0; a < request.ranks.size() && a < read.size(); ++a) {
+      const bool tensor = request.signature.args[a].kind == ArgKind::Tensor;
+      tensors += tensor, shaping += tensor && read[a];
+    }
+    for (size_t a = 0; a < request.ranks.size() && a < read.size(); ++a)
+      if (read[a] || (tensors == 1 && shaping == 0)) rank = std::max(rank, request.ranks[a]);
+  }
   const int named = int(spec.ast.header.axes.size());
-  if (spec.ast.header.present) return std::max(request.rank, named);
-  return request.rank >= 0 ? request.rank : 1;
+  if (spec.ast.header.present) return std::max(rank, named);
+  return rank >= 0 ? rank : 1;
 }
 
 // Contiguous operands; with axes as many rows as they need, else with `rows` as many row axes, each row starting

@@ -68,7 +68,7 @@ def check(self: Kernel, /, *args: Any, **kwargs: Any) -> Check:
     result = _to_torch(torch, actual)
     kinds = {name: _kind(torch, value) for name, value in given.items()}
     asked = None if options["dtype"] is None else _dtypes.spelling(options["dtype"])
-    source = _elsewise.emit(self, "torch", kinds, dtype=asked)
+    source = _elsewise.emit(self, "torch", kinds, dtype=asked, rank=result.ndim)
     expected = rule(str(source))(given, result)
     return compare(torch, actual=result, expected=expected)
 

@@ -96,7 +96,13 @@ def run(
     raw_pointers: bool = False,
 ) -> None: ...
 def emit(
-    kernel: Kernel, stage: str, kinds: dict[str, str], arch: str = "", in_place: bool = False, dtype: str | None = None
+    kernel: Kernel,
+    stage: str,
+    kinds: dict[str, str],
+    arch: str = "",
+    in_place: bool = False,
+    dtype: str | None = None,
+    rank: int = -1,
 ) -> str | bytes: ...
 def counters() -> dict[str, int]: ...
 def path_counts() -> tuple[int, int]: ...

@@ -8,6 +8,7 @@
 #include "compiler/passes/rewrite.h"
 #include <algorithm>
 #include <optional>
+#include <unordered_map>
 
 namespace elsewise {
 namespace {
@@ -195,7 +196,15 @@ private:
     return split(same, false);
   }
 
+  /// What lets share is taken apart once.
   std::optional<Linear> linear(NodeId n) {
+    if (const auto at = linears.find(n); at != linears.end()) return at->second;
+    const auto apart = take_apart(n);
+    linears.emplace(n, apart);
+    return apart;
+  }
+
+  std::optional<Linear> take_apart(NodeId n) {
     const Inst i = k[n];
     if (const auto c = known(n)) return Linear{0, *c};
     if (i.op == Op::Pos && i.stage == Stage::Element) return Linear{.coefficient = 1, .axis = i.a};
@@ -338,6 +347,7 @@ private:
 
   Kernel &k;
   Builder b;
+  std::unordered_map<NodeId, std::optional<Linear>> linears;
 };
 
 } // namespace

@@ -61,8 +61,8 @@ int usage(const std::string &message) {
   return WrongUse;
 }
 
-/// `domain_rank`: raised to that of a tensor whose rank stands there.
-std::optional<ArgType> parse_kind(llvm::StringRef kind, int &domain_rank) {
+/// `known`: the tensor's rank, if it stands there.
+std::optional<ArgType> parse_kind(llvm::StringRef kind, int &known) {
   if (kind == "int") return ArgType{ArgKind::Int};
   if (kind == "float") return ArgType{ArgKind::Float};
   if (kind == "bool") return ArgType{ArgKind::Bool};
@@ -71,16 +71,18 @@ std::optional<ArgType> parse_kind(llvm::StringRef kind, int &domain_rank) {
   if (name.size() != kind.size() &&
       (!rest.consume_back("]") || (rest.empty() ? rank = 0 : rest.getAsInteger(10, rank))))
     return std::nullopt;
-  if (name.size() != kind.size() && rank < 64) domain_rank = std::max(domain_rank, int(rank));
+  if (name.size() != kind.size() && rank < 64) known = int(rank);
   if (const auto dtype = parse_dtype(std::string_view(name.data(), name.size())))
     return ArgType{ArgKind::Tensor, *dtype, rank == 0};
   return std::nullopt;
 }
 
 // Fills the signature; empty if it worked.
-std::string parse_signature(const Options &options, const api::Spec &spec, Signature &signature, int &rank) {
+std::string parse_signature(const Options &options, const api::Spec &spec, api::EmitRequest &request) {
+  Signature &signature = request.signature;
   const auto names = api::arguments(spec);
   signature.args.resize(names.size());
+  request.ranks.resize(names.size(), -1);
   for (const std::string &text : options.args) {
     const auto [name, kind] = llvm::StringRef(text).split(':');
     const auto at = std::find(names.begin(), names.end(), name.str());
@@ -90,7 +92,7 @@ std::string parse_signature(const Options &options, const api::Spec &spec, Signa
       return "--arg=" + text + ": the rule has no argument `" + name.str() + "`" +
              (list.empty() ? "" : "; it has " + list);
     }
-    const auto type = parse_kind(kind, rank);
+    const auto type = parse_kind(kind, request.ranks[at - names.begin()]);
     if (!type)
       return "--arg=" + text + ": `" + kind.str() + "` is neither a dtype (f32, i64, bool[1]) nor int, float, bool";
     signature.args[at - names.begin()] = *type;
@@ -159,8 +161,7 @@ int drive(const Options &options) {
   request.stage = options.stage, request.arch = options.arch, request.in_place = options.in_place,
   request.rows = options.rows;
   request.print_after = options.print_after, request.verify_each = options.verify_each;
-  if (std::string wrong = parse_signature(options, *compiled.value, request.signature, request.rank); !wrong.empty())
-    return usage(wrong);
+  if (std::string wrong = parse_signature(options, *compiled.value, request); !wrong.empty()) return usage(wrong);
   auto emitted = api::emit(*compiled.value, request);
   if (!emitted && emitted.fault == api::Fault::Type && !emitted.diagnostics.empty()) { // of a call; here it has a place
     for (const api::Diagnostic &d : emitted.diagnostics) llvm::errs() << d.rendered;

@@ -85,6 +85,7 @@ Value Intervals::host(NodeId n, bool exact) {
     trouble(HostFault::What(poisoned_[n]), n);
     return interval::anything(i.type);
   }
+  const bool word = k_.form.wide && k_.span(n) == Span{}; // of a uniform that travels in several: see schedule.h
   // The same rules as for elements, at the one value there is.
   switch (i.op) {
   case Op::Where:
@@ -100,10 +101,10 @@ Value Intervals::host(NodeId n, bool exact) {
     evaluate(i.a, exact || i.c), evaluate(i.b, exact || i.c);
     break;
   default:
-    for (const NodeId o : operands(k_, n)) evaluate(o, exact);
+    for (const NodeId o : operands(k_, n)) evaluate(o, exact || word);
   }
   const Constant c = constant_of(i.type, values_[n]);
-  if (!exact && i.type == DType::Index && is_arithmetic(i.op) && !fits(DType::I64, c.integer))
+  if (!exact && !word && i.type == DType::Index && is_arithmetic(i.op) && !fits(DType::I64, c.integer))
     trouble(HostFault::Overflow, n);
   return {c.integer, c.integer, c.real, c.real, std::isnan(c.real)};
 }
@@ -156,7 +157,8 @@ Value Intervals::work(NodeId n, bool exact) {
   bool inside = exact;
   if (i.op == Op::Compare) inside = exact || i.c;
   Value v[2], r;
-  for (size_t o = 0; o < list.size() && o < 2; ++o) v[o] = operand(list[o], inside);
+  for (size_t o = 0; o < list.size() && o < 2; ++o) // a uniform beside data compares exactly, whatever its size
+    v[o] = operand(list[o], inside || (i.op == Op::Compare && k_[list[o]].stage == Stage::Host));
   if (!at_point(n, std::span(v, std::min<size_t>(list.size(), 2)), r)) {
     switch (i.op) {
     case Op::Unary:

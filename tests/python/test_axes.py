@@ -91,3 +91,106 @@ def test_emit_with_a_rank() -> None:
     assert "rows over 2 axes" in k.emit("cuda", x="f32[4]")
     with pytest.raises(ValueError, match="the rule names 1 axis"):
         ew.kernel("[t]; x*t").emit("cuda", x="f32[2]")
+
+
+@pytest.mark.parametrize("length", [1, 2, 5])
+def test_a_zero_position_divides(length: int) -> None:
+    """It gives 0, also where the axis has no other position."""
+    x, t = torch.ones(2, length), torch.arange(length)
+    by = torch.where(t == 0, 0, 5 // t.clamp(min=1)).float().expand(2, length)
+    assert torch.equal(ew.kernel("[b, t]; x * (5 // t)")(x), by)
+    assert torch.equal(ew.kernel("[b, t]; x * (k // t)")(x, k=5), by)
+    assert torch.equal(ew.kernel("[b, t]; 5 // t > 2: x*2; else x")(x), torch.where(by > 2, 2.0, 1.0))
+    rest = torch.where(t == 0, 0, 5 % t.clamp(min=1)).float().expand(2, length)
+    assert torch.equal(ew.kernel("[b, t]; where(5 % t == 0, x, 0)")(x), (rest == 0).float())
+    with pytest.raises(ZeroDivisionError):
+        ew.kernel("[b, t]; t // k > 2: x*2; else x")(x, k=0)
+
+
+def test_a_tensor_asked_for_lengths_has_no_say_in_the_rank() -> None:
+    k = ew.kernel("[t]; x * len(s) * t")
+    assert k.check(torch.ones(3), s=torch.ones(2, 2))
+    assert "rule" in k.emit("torch", x="f32[1]", s="f32[2]")
+    with pytest.raises(ValueError, match="the rule names 1 axis"):
+        k.emit("torch", x="f32[2]", s="f32[1]")
+    with pytest.raises(ValueError, match="the rule names 1 axis"):
+        ew.kernel("[t]; t * len(s)").emit("torch", s="f32[2]")
+
+
+def test_lets_that_share() -> None:
+    """What a chain of lets holds twice is looked at once: a hundred of them take no longer than the text."""
+    lets = "; ".join(f"let a{j} = (a{j - 1}*a{j - 1}*3 + a{j - 1}) % 7" for j in range(1, 100))
+    x = torch.ones(3, 20)
+    t = torch.arange(20)
+    for _ in range(99):
+        t = (t * t * 3 + t) % 7
+    k = ew.kernel(f"[b, t]; let a0 = t; {lets}; a99 < 3: x*2; else x")
+    assert torch.equal(k(x), torch.where(t < 3, 2.0, 1.0).expand(3, 20))
+    doubled = "; ".join(f"let a{j} = a{j - 1} + a{j - 1}" for j in range(1, 40))
+    assert "rule" not in ew.kernel(f"[b, t]; let a0 = t; {doubled}; a39 < 3: x*2; else x").emit("cuda", x="f32")
+    squares = "; ".join(f"let a{j} = a{j - 1}*a{j - 1}*3 + a{j - 1}" for j in range(1, 60))
+    with pytest.raises(OverflowError):
+        ew.kernel(f"[b, t]; let a0 = t; {squares}; a59 < 3: x*2; else x")(x)
+
+
+def test_rules_people_write() -> None:
+    """A sliding window, slopes by head, a picture's frame, the far end of an axis: any header, any leading axes."""
+    x = torch.randn(2, 3, 9, 9)
+    b, h, q, t = positions((2, 3, 9, 9))
+    zero = torch.zeros(())
+    face = torch.minimum(torch.minimum(q, 8 - q), torch.minimum(t, 8 - t))
+    slope = torch.tensor([0.5, 0.25, 0.125]).reshape(3, 1, 1)
+    for rule, want in {
+        "[.., q, t]; q - w < t <= q: x; else 0": torch.where((q - 3 < t) & (t <= q), x, zero),
+        "[.., q, t]; let d = q - t; 0 <= d < w: x; else 0": torch.where((q - 3 < t) & (t <= q), x, zero),
+        "[.., h, q, t]; t <= q: x + slope*(t - q); else -inf": torch.where(t <= q, x + slope * (t - q), -torch.inf),
+        "[.., y, z]; border(y, z) < w: 0; else x": torch.where(face < 3, zero, x),
+        "[b, .., t]; t >= len(t) - len(t)/3 and b == 1: x*2; else x": torch.where((t >= 6) & (b == 1), x * 2, x),
+        "[b, ..]; let last = len(b) - 1; b == last: -x; else x": torch.where(b == 1, -x, x),
+        "[..]; i < n/2: x; else 0": torch.where(b < 1, x, zero),
+        "[..]; x * len(x, -3)": x * 3,
+        "[b, h, q, t]; let edge = len(h)/3; h >= len(h) - edge: 0; else x": torch.where(h >= 2, zero, x),
+    }.items():
+        k = ew.kernel(rule)
+        given = {name: value for name, value in {"w": 3, "slope": slope}.items() if name in k.arguments}
+        assert torch.equal(k(x, **given), want), rule
+        assert k.check(x, **given), rule
+        swapped = x.transpose(1, 3).contiguous().transpose(1, 3)
+        assert torch.equal(k(swapped, out=swapped, **given), want), rule
+    assert float(ew.kernel("[]; x*2")(torch.tensor(4.0))) == 8.0
+
+
+@pytest.mark.parametrize(
+    ("rule", "error", "message"),
+    [
+        ("[]; x*2", ValueError, r"the rule names 0 axes \[\], the domain has 2: shape \(4, 5\)"),
+        ("[r]; x*r", ValueError, r"the rule names 1 axis \[r\], the domain has 2"),
+        ("[b, .., r, c]; x*r", ValueError, r"the rule names 3 axes \[b, \.\., r, c\], the domain has 2"),
+        ("[r, c]; x*len(x, 2)", TypeError, r"`len\(x, 2\)`: `x` has 2 axes, shape \(4, 5\)"),
+        ("[r, c]; x*len(x, -3)", TypeError, r"`len\(x, -3\)`: `x` has 2 axes"),
+        ("[r, c]; let r = 1; x*r", ew.SpecError, "`r` is an axis already, and a let hides nothing"),
+        ("[r, c]; let a = b; let b = 2; x*a*r", ew.SpecError, "`b` is used before its `let`"),
+        ("[r, c]; let a = 1; let a = 2; x*a", ew.SpecError, "`a` is a let already"),
+        ("[r, c]; let a = r/2; x*a", ew.SpecError, "divides whole numbers, which has two quotients"),
+        ("[r, r]; x", ew.SpecError, "axis `r` is named twice"),
+        ("[.., ..]; x", ew.SpecError, "a second `..`"),
+        ("[r, c]; border(r, q) < 1: 0; else x", ew.SpecError, "`border` takes names of axes, not `q`"),
+        ("[r, c]; border(0) < 1: 0; else x", ew.SpecError, "`border` takes names of axes, not an expression"),
+    ],
+)
+def test_refused(rule: str, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        ew.kernel(rule)(torch.ones(4, 5))
+
+
+def test_data_beside_bounds_beyond_64_bits() -> None:
+    x = torch.tensor([-(2**63), -1, 0, 2**63 - 1])
+    for bound in (2**64, 1 - 2**64, -(2**63) - 1, 2**100):
+        for text in (str(bound), "2**64" if bound == 2**64 else "1-2**64" if bound == 1 - 2**64 else str(bound)):
+            want = x if bound > 0 else torch.zeros_like(x)
+            assert torch.equal(ew.kernel(f"x < {text}: x; else 0")(x), want), text
+            assert torch.equal(ew.kernel(f"[t]; {text} > x: x; else 0")(x), want), text
+            below = x.float() if bound > 0 else torch.zeros(4)
+            assert torch.equal(ew.kernel(f"x < {text}: x; else 0")(x.float()), below), text
+    with pytest.raises(OverflowError):
+        ew.kernel("x < i + 2**64: x; else 0")(x)

@@ -43,3 +43,8 @@ def test_table_of_builtins_is_as_the_rows_say() -> None:
 def test_page_of_the_interface_is_as_the_docstrings_say() -> None:
     done = subprocess.run([sys.executable, str(ROOT / "tools/api_page.py"), "--check"], check=False)
     assert done.returncode == 0, "run tools/api_page.py"
+
+
+def test_page_of_the_functions_accuracy_is_as_the_measurements_say() -> None:
+    done = subprocess.run([sys.executable, str(ROOT / "tools/ulp_table.py"), "--check"], check=False)
+    assert done.returncode == 0, "run tools/ulp_table.py"

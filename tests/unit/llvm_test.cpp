@@ -483,6 +483,45 @@ TEST(Llvm, EveryBuiltinRow) {
   }
 }
 
+TEST(Llvm, FunctionsHaveTheBitsOfTheScalarOneOnEveryCpu) {
+  std::vector<const char *> list{"", "x86-64-v3"};
+  if (__builtin_cpu_supports("x86-64-v4")) list.insert(list.end(), {"x86-64-v4", "znver5"});
+  int tried = 0;
+  for (const char *cpu : list)
+    for (size_t row = 0; row < builtins().size(); ++row) {
+      const Builtin &f = builtins()[row];
+      if (f.cpu.empty()) continue;
+      for (DType d : {DType::F32, DType::F64}) {
+        Maker m({d, d}, d);
+        const NodeId x = m.b.load(0), y = m.b.load(1);
+        if (f.meaning == Meaning::Power) m.piece(m.b.binary(BinaryOp::Pow, x, y));
+        else m.piece(f.max_arguments == 2 ? m.b.call(uint8_t(row), d, {x, y}) : m.b.call(uint8_t(row), d, {x}));
+        ++tried;
+        check(
+            m.scheduled(), pairs(d, 31),
+            [&](const std::vector<Number> &v) -> Number {
+              const double real[] = {v[0].real, v[1].real};
+              return {0, functions::evaluate(f, d, real)};
+            },
+            name(std::string(f.name).c_str(), d), cpu);
+      }
+    }
+  EXPECT_GE(tried, 80);
+}
+
+TEST(Llvm, FunctionsAreRefusedOnLesserCpus) {
+  for (size_t row = 0; row < builtins().size(); ++row) {
+    if (builtins()[row].cpu.empty() || builtins()[row].max_arguments != 1) continue;
+    Maker m({DType::F32}, DType::F32);
+    m.piece(m.b.call(uint8_t(row), DType::F32, {m.b.load(0)}));
+    std::string error;
+    EXPECT_EQ(compile_cpu(m.scheduled(), error, "x86-64-v2"), nullptr);
+    EXPECT_EQ(error,
+              "`" + std::string(builtins()[row].name) + "` needs AVX2 and FMA: `x86-64-v3` is the least CPU for it");
+    return;
+  }
+}
+
 TEST(Llvm, WhereSelectsAndKeepsNaN) {
   Maker m({DType::Bool, DType::F32}, DType::F32);
   const NodeId x = m.b.load(1);

@@ -33,7 +33,7 @@ build: $(VENV)/ready
 	@cmake --build $(BUILD) $(ONLY)
 ifeq ($(BUILD),build/dev) # a sanitizer's build cannot be imported without its run-time library
 	@echo $(CURDIR)/$(BUILD)/python > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/elsewise.pth"
-	@ln -sf $(CURDIR)/$(BUILD)/python/elsewise/ewc $(BIN)/ewc
+	@printf '#!%s\nfrom elsewise._ewc import main\nmain()\n' $(BIN)/python > $(BIN)/ewc.new && chmod +x $(BIN)/ewc.new && mv $(BIN)/ewc.new $(BIN)/ewc
 	@ln -sf $(BUILD)/compile_commands.json compile_commands.json
 endif
 

@@ -115,7 +115,8 @@ std::string wrong_rank(const Header &header, size_t rank) {
     if (a < named) names += (names.empty() ? "" : ", ") + header.axes[a];
   }
   return "the rule names " + std::to_string(named) + (named == 1 ? " axis" : " axes") + " [" + names +
-         "], the domain has " + std::to_string(rank);
+         "], the domain has " + std::to_string(rank) +
+         (rank > named ? " (`..` takes the axes without a name: `[.., " + names + "]`)" : "");
 }
 
 namespace {

@@ -90,8 +90,9 @@ def assign(
     if args:
         free = [name for name in names if name not in kwargs]
         if len(args) > 1 or not names:
+            how = "; give the others by name, as in `k(x, y=y)`" if names else ""
             raise TypeError(
-                f"the rule takes {'one' if names else 'no'} positional argument, not {len(args)}; {_listing(names)}"
+                f"the rule takes {'one' if names else 'no'} positional argument, not {len(args)}; {_listing(names)}{how}"
             )
         if "x" in names:
             if "x" in kwargs:

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparisons with NaN, and positions compared with fractions of one. What no position can reach is the coverage
-// proof's business.
+// Comparisons with NaN, and positions compared with fractions of one or with the length of everything. What no position
+// can reach is the coverage proof's business.
 #include "compiler/check/suspicious.h"
 #include "compiler/names/habits.h"
 #include "grammar/builtins.h"
+#include <algorithm>
 #include <cmath>
 
 namespace elsewise {
@@ -19,6 +20,7 @@ public:
       if (ast_[e].kind == ExprKind::Binary && is_comparison(ast_[e].op)) {
         nan(e);
         fraction(e);
+        length(e);
       }
   }
 
@@ -64,6 +66,32 @@ private:
                      "a fraction of the axis"}};
       return;
     }
+  }
+
+  /// Every operand below `e`, each once.
+  void operands(ExprId e, std::vector<ExprId> &found) const {
+    if (std::find(found.begin(), found.end(), e) != found.end()) return;
+    found.push_back(e);
+    for (uint32_t k = 0; k < ast_[e].count; ++k) operands(ast_.child(e, k), found);
+  }
+
+  /// `t < n/4` under `[ch, t]`: the length of `t` was meant.
+  void length(ExprId e) {
+    if (ast_.header.axes.size() < 2 && ast_.header.dots < 0) return;
+    std::vector<ExprId> found;
+    operands(e, found);
+    ExprId position = no_expr, all = no_expr;
+    for (const ExprId f : found) {
+      if (ast_[f].kind != ExprKind::Name) continue;
+      const Resolved &r = names_.of[f];
+      if (r.binding == Binding::Position && r.index == flat_axis) return;
+      if (r.binding == Binding::Position && position == no_expr) position = f;
+      if (r.binding == Binding::Length && r.index == flat_axis && all == no_expr) all = f;
+    }
+    if (position == no_expr || all == no_expr) return;
+    const std::string axis = ast_.name(position);
+    sink_.report(Code::LengthOfAll, ast_[all].at, {text(ast_[all].at), axis}).fixits = {
+        {ast_[all].at, std::string(length_name()) + "(" + axis + ")", "the length of the axis"}};
   }
 
   const Source &source_;

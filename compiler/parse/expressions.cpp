@@ -469,7 +469,8 @@ void Parser::not_yet(Span where, const char *feature) {
   for (const char *told : told_)
     if (told == std::string_view(feature)) return;
   told_.push_back(feature);
-  sink_.report(Code::NotYet, where, {feature});
+  sink_.report(Code::NotYet, where, {feature}).note =
+      "pass what is read as an argument of its own, shifted or shaped so that it broadcasts";
 }
 
 } // namespace elsewise

@@ -329,6 +329,28 @@ bool Parser::skip_parameters() {
   return true;
 }
 
+/// `g = value; x*g`: a name for what is used later. Reported, and read as a let.
+bool Parser::forgot_let() {
+  if (!is(TokenKind::Name) || ahead().kind != TokenKind::Assign) return false;
+  const Token &name = here();
+  const std::string word = text(name.where);
+  if (word == "i" || word == "n" || !begins_operand(tokens_[at_ + 2])) return false;
+  uint32_t k = at_ + 2;
+  for (;; ++k) {
+    const TokenKind kind = tokens_[k].kind;
+    if (kind == TokenKind::End || kind == TokenKind::Colon) return false; // alone, or a guard that compares
+    if (kind == TokenKind::Semicolon || kind == TokenKind::Newline) break;
+  }
+  bool used = false;
+  for (; tokens_[k].kind != TokenKind::End; ++k)
+    used = used || (tokens_[k].kind == TokenKind::Name && text(tokens_[k].where) == word);
+  if (!used) return false;
+  const Span where = join(name.where, ahead().where);
+  sink_.report(Code::Assignment, where, {text(where)}).fixits = {
+      {{name.where.begin, name.where.begin}, "let ", "name a value"}};
+  return true;
+}
+
 /// `y =`, `out[i] =`. Where a guard may stand, `y = 3: x` compares.
 bool Parser::skip_target(bool guard_may_stand) {
   if (!is(TokenKind::Name)) return false;

@@ -113,8 +113,10 @@ void Parser::misplaced_header() {
 }
 
 /// `let name = value`
-void Parser::let() {
-  const Token &word = take();
+void Parser::let() { let(take()); }
+
+/// `word` is where the definition begins.
+void Parser::let(const Token &word) {
   const Token &name = here();
   if (name.kind != TokenKind::Name) {
     lost_ = true;

@@ -25,12 +25,13 @@ Ast Parser::run() {
       misplaced_header();
       continue;
     }
-    if (is(TokenKind::Let)) {
+    if (is(TokenKind::Let) || forgot_let()) {
       if (ended && !told) {
         sink_.report(Code::AfterElse, here().where, {text(here().where)});
         told = true;
       }
-      let();
+      if (is(TokenKind::Let)) let();
+      else let(here());
       recover();
       continue;
     }

@@ -32,6 +32,7 @@ private:
   void behind_header(Span header);
   void misplaced_header();
   void let();
+  void let(const Token &word);
   bool assign(const Token &name);
   void define(const Token &name, const Operand &value, uint32_t begin);
   void check_unused();
@@ -87,6 +88,7 @@ private:
   void skip_needless(bool piece_begins);
   bool skip_parameters();
   bool skip_target(bool guard_may_stand);
+  bool forgot_let();
   bool else_here() const;
   bool else_behind() const;
   const Token &take_else();

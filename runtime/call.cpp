@@ -116,7 +116,7 @@ std::string wrong_rank(const Header &header, size_t rank) {
   }
   return "the rule names " + std::to_string(named) + (named == 1 ? " axis" : " axes") + " [" + names +
          "], the domain has " + std::to_string(rank) +
-         (rank > named ? " (`..` takes the axes without a name: `[.., " + names + "]`)" : "");
+         (rank > named && named > 0 ? " (`..` takes the axes without a name: `[.., " + names + "]`)" : "");
 }
 
 namespace {

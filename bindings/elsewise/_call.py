@@ -91,9 +91,8 @@ def assign(
         free = [name for name in names if name not in kwargs]
         if len(args) > 1 or not names:
             how = "; give the others by name, as in `k(x, y=y)`" if names else ""
-            raise TypeError(
-                f"the rule takes {'one' if names else 'no'} positional argument, not {len(args)}; {_listing(names)}{how}"
-            )
+            most = "one" if names else "no"
+            raise TypeError(f"the rule takes {most} positional argument, not {len(args)}; {_listing(names)}{how}")
         if "x" in names:
             if "x" in kwargs:
                 raise TypeError(f"`x` was given twice: by position and by name; {_listing(names)}")

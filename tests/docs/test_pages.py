@@ -21,7 +21,8 @@ from pages import PACKAGES, PAGES, ROOT, Block, blocks, like, run_python
 BUILD = Path(os.environ.get("ELSEWISE_BUILD_DIR", ROOT / "build/dev"))
 BUILD = BUILD if BUILD.is_absolute() else ROOT / BUILD
 RUN = ("ewc ", "python -m elsewise ", "python examples/")  # command lines that are run
-SHOWN = ("make ", "pip ", "git ", "cd ", ".venv/bin/", ". .venv/bin/", "tests/", "python benchmarks/")  # that build, install or measure
+# that build, install or measure
+SHOWN = ("make ", "pip ", "git ", "cd ", ".venv/bin/", ". .venv/bin/", "tests/", "python benchmarks/")
 LANGUAGES = {"python", "sh", "text", "cuda", "toml"}
 ENV = {
     **os.environ,

@@ -45,7 +45,9 @@ public:
 
     b.SetInsertPoint(block("entry"));
     apart = loops() >= own_function_from;
+    frame.is_main = true;
     list_bounds();
+    if (apart) kept = b.CreateAlloca(b.getInt64Ty(), b.getInt64(most_bounds()), "bounds");
     load_slots();
     make_scopes();
     BasicBlock *done = block("return");
@@ -61,7 +63,7 @@ public:
 
 private:
   struct Bounds {
-    SmallVector<Value *, 2> lo, hi; // along the inner axis: all of them hold
+    SmallVector<std::pair<NodeId, uint8_t>, 2> lo, hi; // node and axis: all of them hold
   };
   struct Piece {
     bool everywhere = false, bounded = false; // no box: every position, as far as ranges go
@@ -261,7 +263,7 @@ private:
     if (k[node].stage == Stage::Row) {
       bound = near(value(node));
     } else if (const auto found = bound_slots.find({node, axis}); found != bound_slots.end()) {
-      bound = slot_value(found->second);
+      bound = apart ? load(infos[found->second], found->second) : slot_value(found->second);
     } else {
       broken = "a bound is not in the list of launch arguments";
       return bound = b.getInt64(0);
@@ -299,11 +301,56 @@ private:
     for (const auto &box : k.pieces[p].boxes) {
       Bounds bound;
       for (const Range &range : box) {
-        if (range.lo != no_node) bound.lo.push_back(in_row(range.lo, range.axis));
-        if (range.hi != no_node) bound.hi.push_back(in_row(range.hi, range.axis));
+        if (range.lo != no_node) bound.lo.push_back({range.lo, range.axis});
+        if (range.hi != no_node) bound.hi.push_back({range.hi, range.axis});
       }
+      for (const auto &ends : {bound.lo, bound.hi})
+        for (const auto &[node, axis] : ends) keep(node, axis);
       pieces[p].boxes.push_back(std::move(bound));
     }
+  }
+
+  // Works a bound out, once a row. Where there are many, each goes to memory: registers that live through all segments
+  // cost the code generator more than anything else.
+  void keep(NodeId node, uint8_t axis) {
+    if (!kept || !frame.is_main) {
+      in_row(node, axis);
+      return;
+    }
+    const auto [at, is_new] = kept_at.insert({{node, axis}, kept_at.size()});
+    if (!is_new) return;
+    b.CreateStore(in_row(node, axis), kept_place(b.getInt64(at->second)));
+    bounds.clear();
+  }
+  Value *kept_place(Value *at) { return b.CreateInBoundsGEP(b.getInt64Ty(), kept, at); }
+  Value *bound(std::pair<NodeId, uint8_t> which) {
+    if (!kept || !frame.is_main) return in_row(which.first, which.second);
+    return b.CreateAlignedLoad(b.getInt64Ty(), kept_place(b.getInt64(kept_at.at(which))), Align(8));
+  }
+
+  // The nearest bound beyond c, or the end: until there the same pieces hold.
+  Value *nearest(Value *end) {
+    Value *result = end;
+    auto nearer = [&](Value *v) {
+      return b.CreateSelect(b.CreateAnd(b.CreateICmpSLT(c, v), b.CreateICmpSLT(v, result)), v, result);
+    };
+    if (!kept) {
+      for (const auto &[which, v] : bounds) result = nearer(v);
+      return result;
+    }
+    if (kept_at.empty()) return end;
+    BasicBlock *before = b.GetInsertBlock(), *loop = block("nearest"), *after = block("nearest.done");
+    b.CreateBr(loop);
+    b.SetInsertPoint(loop);
+    PHINode *i = b.CreatePHI(b.getInt64Ty(), 2), *so_far = b.CreatePHI(b.getInt64Ty(), 2);
+    i->addIncoming(b.getInt64(0), before), so_far->addIncoming(end, before);
+    result = so_far;
+    Value *found = nearer(b.CreateAlignedLoad(b.getInt64Ty(), kept_place(i), Align(8)));
+    Value *more = b.CreateAdd(i, b.getInt64(1));
+    i->addIncoming(more, loop), so_far->addIncoming(found, loop);
+    b.CreateCondBr(b.CreateICmpULT(more, b.getInt64(kept_at.size())), loop, after);
+    b.SetInsertPoint(after);
+    return found;
   }
 
   void row(BasicBlock *done) {
@@ -321,14 +368,12 @@ private:
     b.CreateCondBr(b.CreateICmpSLT(c, end), work, done);
 
     b.SetInsertPoint(work);
-    stop = end; // the nearest bound beyond c: until there the same pieces hold
-    for (const auto &[which, bound] : bounds)
-      stop = b.CreateSelect(b.CreateAnd(b.CreateICmpSLT(c, bound), b.CreateICmpSLT(bound, stop)), bound, stop);
+    stop = nearest(end);
     stop->setName("stop");
     dispatch(next);
 
     b.SetInsertPoint(next);
-    if (bounds.empty()) b.CreateBr(done); // one segment
+    if (bounds.empty() && kept_at.empty()) b.CreateBr(done); // one segment
     else {
       start->addIncoming(stop, next);
       b.CreateBr(segment);
@@ -343,8 +388,8 @@ private:
     for (const Bounds &box : pieces[p].boxes) {
       Value *inside = b.getTrue();
       auto also = [&](Value *v) { inside = inside == b.getTrue() ? v : b.CreateAnd(inside, v); };
-      for (Value *lo : box.lo) also(b.CreateICmpSLE(lo, c));
-      for (Value *hi : box.hi) also(b.CreateICmpSLT(c, hi));
+      for (const auto &lo : box.lo) also(b.CreateICmpSLE(bound(lo), c));
+      for (const auto &hi : box.hi) also(b.CreateICmpSLT(c, bound(hi)));
       any = any == b.getFalse() ? inside : b.CreateOr(any, inside);
     }
     return any;
@@ -384,6 +429,15 @@ private:
     }
   }
 
+  // Ends of all ranges.
+  size_t most_bounds() const {
+    size_t count = 0;
+    for (const elsewise::Piece &p : k.pieces)
+      for (const auto &box : p.boxes)
+        for (const Range &r : box) count += (r.lo != no_node) + (r.hi != no_node);
+    return std::max<size_t>(count, 1);
+  }
+
   // Loops that the kernel will have.
   size_t loops() const {
     size_t count = 0;
@@ -393,6 +447,7 @@ private:
 
   // What is said of values in one function.
   struct Frame {
+    bool is_main = false;
     Function *function = nullptr;
     std::vector<Value *> slot_values, out, in, at;
     DenseMap<NodeId, Value *> row_values;
@@ -640,7 +695,9 @@ private:
   std::map<std::tuple<SlotKind, uint32_t, uint32_t>, size_t> slot_of; // the first of a kind, index and box
   std::map<std::pair<NodeId, uint8_t>, size_t> bound_slots;
   DenseMap<NodeId, size_t> uniform_slots;
-  bool apart = false; // loops are functions
+  bool apart = false;    // loops are functions
+  Value *kept = nullptr; // where bounds stand in memory
+  std::map<std::pair<NodeId, uint8_t>, size_t> kept_at;
   MDNode *out_scope = nullptr, *in_scope = nullptr;
   const char *broken = "";
 

@@ -7,6 +7,7 @@ time's."""
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -116,8 +117,18 @@ def refuse_unknown(kernel: _elsewise.Kernel, given: Iterable[str], options: Sequ
     names = kernel.arguments
     for name in given:
         if name not in names:
+            if what := _taken(kernel.spec, name):
+                raise TypeError(f"`{name}` is no argument, it is {what}; {_listing(names)}")
             near = _options.nearest(name, [*names, *options])
             raise TypeError(f"the rule has no argument `{name}`{near}; {_listing(names)}")
+
+
+def _taken(spec: str, name: str) -> str:
+    """What a name that is no argument stands for in every rule, or in this one's header; "" if for nothing."""
+    header = re.match(r"(?:\s|;|#[^\n]*)*\[([^\]]*)\]", spec)
+    if header and name in re.findall(r"\w+", header[1]):
+        return "an axis of the rule's header; another name for one of the two tells them apart"
+    return {"i": "the position of the element", "n": "the number of elements: give `shape=`"}.get(name, "")
 
 
 def _list(names: Sequence[str]) -> str:

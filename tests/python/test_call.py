@@ -60,6 +60,17 @@ def test_wrong_names_list_what_there_is(
         both(ew.kernel("x * gain"), lambda: (args, kwargs))
 
 
+def test_names_of_the_language_are_no_arguments() -> None:
+    for rule, name, message in [
+        ("2*i < n: i; else i-n", "n", r"`n` is no argument, it is the number of elements: give `shape=`"),
+        ("x*i", "i", r"`i` is no argument, it is the position of the element"),
+        ("# scores\n[q, k]; x + k", "k", r"`k` is no argument, it is an axis of the rule's header"),
+        ("[b, n]; x + n", "n", r"`n` is no argument, it is an axis"),
+    ]:
+        with pytest.raises(TypeError, match=message):
+            ew.kernel(rule)(**({"x": A} if "x" in rule else {}), **{name: 3})
+
+
 def test_no_arguments_at_all() -> None:
     k = ew.kernel("i")
     assert k.arguments == ()

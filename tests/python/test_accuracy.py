@@ -5,6 +5,7 @@ that, and its own bits in every place of a tensor. Random programs (`ew_tests fu
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -46,6 +47,15 @@ def test_results_are_within_the_bound(name: str, dtype: str) -> None:
     ours, theirs = (of(row, "cpu") for of in (ulp_table.ours, ulp_table.theirs))
     mine, torch = ulp_table.worst(name, row.arity, dtype, COUNT, ours, theirs)
     assert mine.ulps <= (row.ulp or torch.ulps), mine
+
+
+@pytest.mark.parametrize("path", sorted(ulp_table.RESULTS.glob("ulp-*.json")), ids=lambda path: path.stem)
+def test_kept_results_are_within_the_bounds(path: Path) -> None:
+    kept = json.loads(path.read_text())
+    assert set(kept["worst"]) == set(BOUNDED)
+    assert not ulp_table.beyond(kept)
+    kept["worst"]["exp"]["f32"]["elsewise"]["ulps"] = 100.0
+    assert set(ulp_table.beyond(kept)) == {("exp", "f32")}
 
 
 def test_the_measure_sees_what_is_wrong() -> None:

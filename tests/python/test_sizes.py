@@ -97,3 +97,19 @@ def test_a_large_array_shared_among_threads(seed: ew.Kernel) -> None:
     expected[n - n // 4 :] *= np.float32(2)
     assert np.array_equal(seed(x), expected)
     assert np.array_equal(seed(x, out=x), expected)
+
+
+@pytest.mark.parametrize("pieces", [15, 16, 17, 400])
+def test_many_pieces(pieces: int) -> None:
+    """From 16 loops on each is a function of its own, so that the time to compile stays linear."""
+    edge = 7
+    rule = "; ".join(f"i < {edge * (p + 1)}: x*{p + 2} + gain" for p in range(pieces - 1)) + "; else x"
+    x = np.arange(edge * pieces + 30, dtype=np.float32)
+    piece = np.arange(x.size) // edge
+    want = np.where(piece < pieces - 1, x * (piece + 2).astype(np.float32) + np.float32(0.5), x)
+    assert np.array_equal(ew.kernel(rule)(x, gain=0.5), want)
+    rows = np.asfortranarray(np.broadcast_to(x, (3, x.size)))
+    rule = "[r, c]; " + "; ".join(f"c < {edge * p} + r: x*{p + 2}" for p in range(1, pieces)) + "; else x"
+    piece = (np.arange(x.size) - np.arange(3)[:, None]) // edge + 1
+    want = np.where(piece < pieces, x * (np.maximum(piece, 1) + 2).astype(np.float32), x)
+    assert np.array_equal(ew.kernel(rule)(rows), want)

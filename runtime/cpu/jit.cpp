@@ -49,17 +49,15 @@ std::unique_ptr<Module> make_module(const Kernel &kernel, LLVMContext &context, 
 
 // Why the kernel cannot be compiled for `machine`: it calls functions of a library that cannot be used.
 std::string missing(const Kernel &kernel, const TargetMachine &machine) {
-  for (const auto *steps : {&kernel.guards, &kernel.bodies})
-    for (const auto &list : *steps)
-      for (const Step &step : list) {
-        const Inst &i = kernel[step.node];
-        const bool power = i.op == Op::Binary && BinaryOp(i.sub) == BinaryOp::Pow && is_float(i.type);
-        if (!power && (i.op != Op::Call || builtins()[i.sub].cpu.empty())) continue;
-        const std::string name(builtins()[power ? power_row() : i.sub].name);
-        if (!functions::unavailable().empty()) return "`" + name + "` cannot run here: " + functions::unavailable();
-        if (describe(machine).function_bits == 0)
-          return "`" + name + "` needs AVX2 and FMA: `x86-64-v3` is the least CPU for it";
-      }
+  for (const Inst &i : kernel.insts) {
+    if (i.stage == Stage::Host) continue; // not worked by this code
+    const bool power = i.op == Op::Binary && BinaryOp(i.sub) == BinaryOp::Pow && is_float(i.type);
+    if (!power && (i.op != Op::Call || builtins()[i.sub].cpu.empty())) continue;
+    const std::string name(builtins()[power ? power_row() : i.sub].name);
+    if (!functions::unavailable().empty()) return "`" + name + "` cannot run here: " + functions::unavailable();
+    if (describe(machine).function_bits == 0)
+      return "`" + name + "` needs AVX2 and FMA: `x86-64-v3` is the least CPU for it";
+  }
   return {};
 }
 

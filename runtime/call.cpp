@@ -198,7 +198,7 @@ std::string missing_axis(const Spec &spec, const Call &call) {
     const Arg &arg = call.args[r.index];
     const std::string &name = spec.names.arguments[r.index];
     if (arg.kind != ArgKind::Tensor) return "`len(" + name + ")` needs a tensor, and `" + name + "` is a number";
-    const int64_t dim = r.dim < 0 ? r.dim + int64_t(arg.rank) : r.dim;
+    const int64_t dim = from_left(r.dim, size_t(arg.rank));
     if (dim < 0 || dim >= arg.rank)
       return "`len(" + name + ", " + std::to_string(r.dim) + ")`: `" + name + "` has " +
              (arg.rank == 0 ? "no axes"
@@ -215,7 +215,7 @@ Result<Request> choose_domain(const Spec &spec, const Call &call, Request reques
   llvm::SmallVector<size_t, 8> whose;
   bool any = false;
   for (size_t a = 0; a < call.args.size(); ++a) {
-    if (request.measured[a]) continue; // it is asked for its lengths and takes no part
+    if (!spec.names.elementwise[a]) continue; // it is asked for its lengths and takes no part
     any |= call.args[a].kind == ArgKind::Tensor;
     if (call.args[a].kind == ArgKind::Tensor && call.args[a].rank > 0)
       shapes.push_back(shape_of(call.args[a])), whose.push_back(a);
@@ -282,7 +282,6 @@ Result<Request> read_call(const Spec &spec, const Call &call) {
                       std::to_string(most_arguments) + " are taken");
   if (const std::string text = missing_axis(spec, call); !text.empty()) return refuse(spec, Fault::Type, text);
   Request request;
-  for (size_t a = 0; a < names.size(); ++a) request.measured.push_back(!spec.names.elementwise[a]);
   for (size_t a = 0; a < names.size(); ++a) {
     const Arg &arg = call.args[a];
     request.signature.args.push_back({arg.kind, arg.kind == ArgKind::Tensor ? arg.dtype : DType::F32, zero_dim(arg)});

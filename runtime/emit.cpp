@@ -102,11 +102,10 @@ int domain_rank(const Spec &spec, const EmitRequest &request) {
 std::string choose_form(const Spec &spec, const Typing &typing, const EmitRequest &request, Machine machine,
                         Form &form) {
   if (request.rows < 0 || request.rows > 63) return "a launch has from 0 to 63 row axes";
-  if (const std::vector<Axis> &axes = typing.kernel.axes; !axes.empty()) {
+  if (!typing.kernel.axes.empty()) {
     const size_t rank = size_t(domain_rank(spec, request));
     const Dims domain(rank, 2), stride = contiguous_strides(ref(domain));
-    Dims dims;
-    for (const Axis &axis : axes) dims.push_back(axis.dim < 0 ? axis.dim + int64_t(rank) : axis.dim);
+    const Dims dims = axes_in(typing.kernel, rank);
     std::vector<Dims> inputs;
     for (const Operand &o : typing.operands) inputs.push_back(o.zero_dim ? Dims(rank, 0) : stride);
     const Loop loop = make_loop(ref(domain), ref(stride), inputs, positions_in(typing, ref(dims), rank));

@@ -146,14 +146,7 @@ Result<bool> settle(const Plan &plan, const Launch &launch, const Call &call, st
   llvm::SmallVector<HostValue, 16> params(call.args.size());
   for (size_t a = 0; a < call.args.size(); ++a)
     if (!plan.operands[a].tensor && !plan.operands[a].measured) params[a] = host_value_of(call.args[a]);
-  llvm::SmallVector<int64_t, 8> lengths;
-  for (const int64_t dim : plan.axes) lengths.push_back(plan.shape[size_t(dim)]);
-  llvm::SmallVector<DimsRef, 8> shapes;
-  for (const Dims &shape : plan.shapes) shapes.push_back(ref(shape));
-  HostDomain domain(plan.count);
-  domain.axes = lengths, domain.shapes = {shapes.data(), shapes.size()};
-  domain.extent = plan.count ? plan.loop.extent : 0, domain.inner_pitch = plan.loop.inner_pitch;
-  domain.row_lengths = ref(plan.loop.lengths), domain.row_pitches = ref(plan.loop.pitches);
+  const HostDomain &domain = plan.host;
   variant.program.run({params.data(), params.size()}, domain, values, poisoned);
 
   if (variant.checks.needed()) {

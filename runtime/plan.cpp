@@ -65,20 +65,20 @@ Result<std::shared_ptr<Plan>> make_plan(const Spec &spec, const Call &call) {
   plan.serves_asking = plan.dtype != DType::F64 || plan.typing->typed.working == DType::F64;
 
   const DimsRef domain = ref(plan.shape);
-  const std::vector<Axis> &axes = plan.typing->kernel.axes;
-  for (const Axis &axis : axes) plan.axes.push_back(axis.dim < 0 ? axis.dim + int64_t(domain.size()) : axis.dim);
-  for (size_t a = 0; a < axes.size(); ++a)
-    if (plan.axes[a] < 0 || plan.axes[a] >= int64_t(domain.size()) ||
-        std::count(plan.axes.begin(), plan.axes.end(), plan.axes[a]) != 1)
+  const Dims axes = axes_in(plan.typing->kernel, domain.size());
+  for (const int64_t axis : axes) {
+    if (axis < 0 || axis >= int64_t(domain.size()) || std::count(axes.begin(), axes.end(), axis) != 1)
       return refuse(spec, Fault::Internal,
                     "internal error: an axis of the rule is none of the domain; please report it");
+    plan.lengths.push_back(domain[size_t(axis)]);
+  }
   plan.shapes.resize(call.args.size());
   llvm::SmallVector<StrideSource, 8> sources;
   for (size_t a = 0; a < call.args.size(); ++a) {
     const Arg &arg = call.args[a];
     PlannedOperand operand;
     operand.host_scalar = request.host_scalar[a];
-    operand.measured = request.measured[a];
+    operand.measured = !spec.names.elementwise[a];
     operand.tensor = arg.kind == ArgKind::Tensor && !operand.host_scalar && !operand.measured;
     if (arg.kind == ArgKind::Tensor) plan.shapes[a].assign(arg.shape, arg.shape + arg.rank);
     if (operand.tensor) {
@@ -106,13 +106,18 @@ Result<std::shared_ptr<Plan>> make_plan(const Spec &spec, const Call &call) {
     llvm::SmallVector<Dims, 8> strides;
     for (const PlannedOperand &o : plan.operands) strides.push_back(o.tensor ? o.stride : Dims(domain.size(), 0));
     plan.loop = make_loop(domain, ref(plan.stride), {strides.data(), strides.size()},
-                          positions_in(*plan.typing, ref(plan.axes), domain.size()));
+                          positions_in(*plan.typing, ref(axes), domain.size()));
   } else {
     plan.loop.inputs.resize(plan.operands.size());
     plan.loop.out.inner = 1;
   }
-  plan.form = make_form(plan.loop, plan.dtype, plan.typing->operands, plan.typing->positions.flat, plan.machine,
-                        ref(plan.axes));
+  plan.form =
+      make_form(plan.loop, plan.dtype, plan.typing->operands, plan.typing->positions.flat, plan.machine, ref(axes));
+  for (const Dims &shape : plan.shapes) plan.each.push_back(ref(shape));
+  plan.host = HostDomain(plan.count);
+  plan.host.axes = ref(plan.lengths), plan.host.shapes = plan.each;
+  plan.host.extent = plan.count ? plan.loop.extent : 0, plan.host.inner_pitch = plan.loop.inner_pitch;
+  plan.host.row_lengths = ref(plan.loop.lengths), plan.host.row_pitches = ref(plan.loop.pitches);
   plan.bytes_per_position = out_bytes;
   for (size_t a = 0; a < plan.operands.size(); ++a) {
     PlannedOperand &o = plan.operands[a];

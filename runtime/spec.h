@@ -105,11 +105,13 @@ public:
   DType dtype = DType::F32;
   Dims shape, stride;
   int64_t count = 0;
-  Dims axes; // by Kernel::axes: which axis of the domain it is
   Loop loop;
-  Form form;                // as if all were aligned and distinct
-  std::vector<Dims> shapes; // of the arguments, where the kernel asks for their lengths
-  Dims out_stride;          // over the domain, in bytes
+  Form form;                       // as if all were aligned and distinct
+  Dims lengths;                    // by Kernel::axes
+  std::vector<Dims> shapes;        // by argument; of tensors
+  std::vector<DimsRef> each;       // the same, as `host` has them
+  HostDomain host = HostDomain(0); // into the members above: a plan stays where it was made
+  Dims out_stride;                 // over the domain, in bytes
   Extremes out_extremes;
   std::vector<PlannedOperand> operands;
   int64_t bytes_per_position = 0;
@@ -161,6 +163,9 @@ void forget_caches(); // clear_cache()
 /// The typing for a signature, made if it is new. Under the library's lock.
 Result<Typing *> typing_for(const Spec &, const Signature &, const std::vector<bool> &host_scalar);
 
+/// By Kernel::axes: which axis of a domain of that rank it is; outside 0 .. rank-1 if the domain has no such axis.
+Dims axes_in(const Kernel &, size_t rank);
+
 /// The positions that a typing uses, over a domain in which its axes are those of `dims`.
 Positions positions_in(const Typing &, DimsRef dims, size_t rank);
 
@@ -190,7 +195,6 @@ std::string wrong_rank(const Header &, size_t rank);
 /// What types and shapes of a call come to, or why it cannot be.
 struct Request {
   Signature signature;
-  std::vector<bool> measured; // by argument: only its lengths are asked for
   std::vector<bool> host_scalar;
   Device device;
   Dims domain;

@@ -24,8 +24,7 @@ static Kernel read_on_host(Kernel kernel, const std::vector<bool> &host_scalar) 
     const NodeId param = b.param(node.a, as);
     return as == node.type ? param : b.cast(param, node.type);
   });
-  return rewrite(kernel,
-                 [](Kernel &, Builder &, NodeId made) { return made; }); // without the loads that nothing uses now
+  return prune(kernel); // without the loads that nothing uses now
 }
 
 Result<Typing *> typing_for(const Spec &spec, const Signature &signature, const std::vector<bool> &host_scalar) {
@@ -55,6 +54,12 @@ Result<Typing *> typing_for(const Spec &spec, const Signature &signature, const 
   spec.typings.push_back(std::move(typing));
   result.value = &spec.typings.back();
   return result;
+}
+
+Dims axes_in(const Kernel &kernel, size_t rank) {
+  Dims dims;
+  for (const Axis &axis : kernel.axes) dims.push_back(from_left(axis.dim, rank));
+  return dims;
 }
 
 Positions positions_in(const Typing &typing, DimsRef dims, size_t rank) {

@@ -3,7 +3,6 @@
 // no node and knows no device.
 #include "compiler/emit/cuda_kernel.h"
 #include "compiler/emit/emit.h"
-#include "compiler/names/names.h"
 
 namespace elsewise {
 namespace cuda {

@@ -30,43 +30,22 @@ void KernelPrinter::choose_pieces() {
   if (v_ > 1 && count_ > 1 && !masked_) lanes_ = true;
 }
 
-std::string KernelPrinter::any_box(size_t p, const char *both, std::string (*term)(const Bound &)) const {
+std::string KernelPrinter::any_box(size_t p, const Words &words) const {
   std::string s;
   const auto &boxes = bounds_[p];
   for (const Bound &b : boxes) {
-    std::string t = term(b);
+    std::string t;
+    for (const std::string &lo : b.lo) t = conjunction(t, words.lo + lo + words.after_lo);
+    for (const std::string &hi : b.hi) t = conjunction(t, words.hi + hi);
     if (boxes.size() > 1 && t.find("&&") != std::string::npos) t = "(" + t + ")";
-    s += (s.empty() ? "" : both) + t;
+    s += (s.empty() ? "" : " || ") + t;
   }
   return s;
 }
 
-std::string KernelPrinter::holds_everywhere(size_t p) const {
-  return any_box(p, " || ", [](const Bound &b) {
-    std::string s;
-    for (const std::string &lo : b.lo) s = conjunction(s, lo + " <= c");
-    for (const std::string &hi : b.hi) s = conjunction(s, "z <= " + hi);
-    return s;
-  });
-}
-
-std::string KernelPrinter::meets(size_t p) const {
-  return any_box(p, " || ", [](const Bound &b) {
-    std::string s;
-    for (const std::string &lo : b.lo) s = conjunction(s, lo + " < z");
-    for (const std::string &hi : b.hi) s = conjunction(s, "c < " + hi);
-    return s;
-  });
-}
-
-std::string KernelPrinter::matches(size_t p) const {
-  return any_box(p, " || ", [](const Bound &b) {
-    std::string s;
-    for (const std::string &lo : b.lo) s = conjunction(s, "p >= " + lo);
-    for (const std::string &hi : b.hi) s = conjunction(s, "p < " + hi);
-    return s;
-  });
-}
+std::string KernelPrinter::holds_everywhere(size_t p) const { return any_box(p, {"", " <= c", "z <= "}); }
+std::string KernelPrinter::meets(size_t p) const { return any_box(p, {"", " < z", "c < "}); }
+std::string KernelPrinter::matches(size_t p) const { return any_box(p, {"p >= ", "", "p < "}); }
 
 // The block's (and row's) first position, and every pointer moved there.
 void KernelPrinter::print_origin(Lines &out) {

@@ -3,7 +3,6 @@
 // goes through a helper.
 #include "compiler/emit/cuda_expr.h"
 #include "compiler/ir/rows.h"
-#include "compiler/names/names.h"
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
@@ -71,7 +70,7 @@ bool wraps(const Inst &i) {
 class Printer {
 public:
   Printer(const Kernel &k, const KernelNames &names, Helpers &helpers)
-      : positions(names.axes), k_(k), names_(names), helpers_(helpers), taken_(names.taken) {}
+      : k_(k), names_(names), helpers_(helpers), taken_(names.taken) {}
 
   // The returned expression; locals it needs are in `locals`.
   Text root(NodeId n, DType as) {
@@ -81,8 +80,7 @@ public:
     return text(n);
   }
   std::vector<std::string> locals;
-  std::vector<std::string> positions; // names of axes
-  bool in_body = false;               // of the kernel, where positions have 64 bits
+  bool in_body = false; // of the kernel, where positions have 64 bits
 
   // Several roots, which share locals. What a condition empties reads `condition ? bound : 0`.
   std::vector<std::string> roots(const std::vector<NodeId> &all) {
@@ -224,7 +222,7 @@ private:
       if (i.type == DType::Bool) return {names_.args[i.a] + " != 0", Equality, true};
       return {names_.args[i.a], Atom, true};
     case Op::Pos:
-      if (i.a != flat_axis) return {positions[i.a], Atom, !k_.form.wide || !in_body};
+      if (i.a != flat_axis) return {names_.axes[i.a], Atom, !k_.form.wide || !in_body};
       return {"i", Atom, true};
     case Op::Unary:
       return unary(n);
@@ -554,8 +552,9 @@ void print_function(const Kernel &k, const KernelNames &names, Helpers &helpers,
 std::vector<std::string> row_expressions(const Kernel &k, KernelNames names, Helpers &helpers,
                                          const std::vector<std::string> &positions, const std::vector<NodeId> &roots,
                                          std::vector<std::string> &locals) {
+  names.axes = positions;
   Printer printer(k, names, helpers);
-  printer.positions = positions, printer.in_body = true;
+  printer.in_body = true;
   std::vector<std::string> texts = printer.roots(roots);
   locals = printer.locals;
   return texts;

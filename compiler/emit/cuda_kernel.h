@@ -41,7 +41,10 @@ private:
   void print_bounds(Lines &);
   void print_vectors(Lines &);
   void print_mask(Lines &);
-  std::string any_box(size_t p, const char *both, std::string (*term)(const Bound &)) const;
+  struct Words { // around a bound where a range begins, and before one where it ends
+    const char *lo, *after_lo, *hi;
+  };
+  std::string any_box(size_t p, const Words &) const;
   std::string holds_everywhere(size_t p) const; // on all of [c, z)
   std::string meets(size_t p) const;            // on some of [c, z)
   std::string matches(size_t p) const;          // at p

@@ -2,7 +2,6 @@
 // Names in emitted kernels: those of the spec stay as they are unless C++, CUDA or the kernel itself has them. It
 // prints nothing.
 #include "compiler/emit/cuda_kernel.h"
-#include "compiler/names/names.h"
 #include <map>
 
 namespace elsewise::cuda {
@@ -19,8 +18,15 @@ static constexpr const char *reserved[] = {
     "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void", "volatile",
     "wchar_t", "while", "xor", "xor_eq", "linux", "unix", "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize",
     // the kernel's own words
-    "elsewise", "Live", "live", "at", "out", "outs", "extent", "rows", "row", "shift", "blocks", "first", "start",
-    "rowbase", "head", "pitch", "out_stride", "lo", "hi", "c", "z", "p", "k", "v", "i", "n", "may"};
+    "elsewise", "Live", "live", "rowbase", "out_stride", "i"};
+
+// Those of the kernel's own words that mean nothing inside a device function, whose parameters may have such a name.
+static constexpr std::string_view body_words[] = {"c",    "z",     "p",      "k",     "v",      "n",     "at",
+                                                  "rows", "row",   "extent", "shift", "blocks", "first", "start",
+                                                  "head", "pitch", "lo",     "hi",    "may",    "out",   "outs"};
+static bool is_body_word(std::string_view name) {
+  return std::find(std::begin(body_words), std::end(body_words), name) != std::end(body_words);
+}
 
 // A name of the spec in letters that C has, and no macro's.
 static std::string plain_name(const std::string &name) {
@@ -72,6 +78,7 @@ bool KernelPrinter::holds_small(NodeId n) const {
 
 void KernelPrinter::choose_names() {
   for (const char *word : reserved) names_.taken.insert(word);
+  for (const std::string_view word : body_words) names_.taken.emplace(word);
   for (const std::string &word : helper_words()) names_.taken.insert(word);
   for (int d = 0; d < dtype_count; ++d) names_.taken.insert(vector_type(DType(d)));
   const size_t pieces = k_.pieces.size();
@@ -112,23 +119,17 @@ void KernelPrinter::choose_names() {
   for (int d = 0; d <= form_.rows; ++d)
     for (const char *word : {"r", "rest", "length", "pitch", "out_stride"}) names_.taken.insert(word + num(d));
 
-  for (const Argument &a : k_.arguments) {
-    names_.args.push_back(names_.fresh(plain_name(a.name)));
-  }
+  for (const Argument &a : k_.arguments) names_.args.push_back(names_.fresh(plain_name(a.name)));
   // Axes: as written, where a row's position or a device function's parameter may have that name.
-  const std::set<std::string, std::less<>> body{"c",    "z",     "p",      "k",     "v",      "n",     "at",
-                                                "rows", "row",   "extent", "shift", "blocks", "first", "start",
-                                                "head", "pitch", "lo",     "hi",    "may",    "out",   "outs"};
   for (const Axis &axis : k_.axes) {
     const std::string wish = plain_name(axis.name);
-    if (body.contains(wish) || (wish == "i" && !position_))
-      names_.axes.push_back(wish); // the body's own words mean nothing inside a function
-    else names_.axes.push_back(names_.fresh(wish));
+    const bool free = is_body_word(wish) || (wish == "i" && !position_);
+    names_.axes.push_back(free ? wish : names_.fresh(wish));
   }
   for (int d = 0; d < form_.rows; ++d) {
     const uint8_t axis = size_t(d) < form_.row_axes.size() ? form_.row_axes[d] : no_axis;
     std::string name = axis == no_axis ? "r" + num(d) : names_.axes[axis];
-    if (body.contains(name)) name = names_.fresh(name);
+    if (is_body_word(name)) name = names_.fresh(name);
     row_names_.push_back(name);
   }
   // A parameter keeps its name in its first use; what is worked out on the host has a number and a line in the head

@@ -3,7 +3,6 @@
 // no operation its meaning.
 #include "compiler/emit/llvm.h"
 #include "compiler/emit/llvm_value.h"
-#include "compiler/names/names.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/MDBuilder.h"
@@ -44,6 +43,7 @@ public:
     function->getArg(0)->addAttr(Attribute::NoAlias), function->getArg(0)->addAttr(Attribute::ReadOnly);
 
     b.SetInsertPoint(block("entry"));
+    list_pieces();
     apart = loops() >= own_function_from;
     frame.is_main = true;
     list_bounds();
@@ -62,14 +62,9 @@ public:
   }
 
 private:
-  struct Bounds {
-    SmallVector<std::pair<NodeId, uint8_t>, 2> lo, hi; // node and axis: all of them hold
-  };
   struct Piece {
-    bool everywhere = false, bounded = false; // no box: every position, as far as ranges go
-    std::vector<Bounds> boxes;                // of this row
-    bool identity = false;                    // nothing to do
-    BasicBlock *target = nullptr;             // where a segment of it is worked
+    bool everywhere; // no box: every position, as far as ranges go
+    bool identity;   // nothing to do
   };
 
   BasicBlock *block(const Twine &name) { return BasicBlock::Create(context, name, function); }
@@ -285,29 +280,20 @@ private:
     return b.CreateTrunc(bound, b.getInt64Ty());
   }
 
-  // Bounds of every piece are made when a piece's are first asked for.
   void list_pieces() {
     for (uint32_t p = 0; p < k.pieces.size(); ++p) {
-      Piece piece;
-      piece.identity = is_identity(k, p);
-      piece.everywhere = k.pieces[p].boxes.empty();
-      for (const auto &box : k.pieces[p].boxes) piece.everywhere |= box.empty();
-      pieces.push_back(std::move(piece));
+      bool everywhere = k.pieces[p].boxes.empty();
+      for (const auto &box : k.pieces[p].boxes) everywhere |= box.empty();
+      pieces.push_back({everywhere, is_identity(k, p)});
     }
   }
-  void make_bounds(uint32_t p) {
-    if (pieces[p].bounded) return;
-    pieces[p].bounded = true;
-    for (const auto &box : k.pieces[p].boxes) {
-      Bounds bound;
-      for (const Range &range : box) {
-        if (range.lo != no_node) bound.lo.push_back({range.lo, range.axis});
-        if (range.hi != no_node) bound.hi.push_back({range.hi, range.axis});
-      }
-      for (const auto &ends : {bound.lo, bound.hi})
-        for (const auto &[node, axis] : ends) keep(node, axis);
-      pieces[p].boxes.push_back(std::move(bound));
-    }
+
+  // Every end of the box: where it begins, then where it ends.
+  template <class See> static void each_end(const std::vector<Range> &box, See see) {
+    for (const Range &range : box)
+      if (range.lo != no_node) see(range.lo, range.axis, true);
+    for (const Range &range : box)
+      if (range.hi != no_node) see(range.hi, range.axis, false);
   }
 
   // Works a bound out, once a row. Where there are many, each goes to memory: registers that live through all segments
@@ -355,8 +341,8 @@ private:
 
   void row(BasicBlock *done) {
     load_broadcasts();
-    list_pieces();
-    for (uint32_t p = 0; p < k.pieces.size(); ++p) make_bounds(p);
+    for (const elsewise::Piece &piece : k.pieces)
+      for (const auto &box : piece.boxes) each_end(box, [&](NodeId node, uint8_t axis, bool) { keep(node, axis); });
     Value *begin = function->getArg(3), *end = function->getArg(4);
     BasicBlock *entry = b.GetInsertBlock(), *segment = block("segment"), *work = block("classify"),
                *next = block("segment.next");
@@ -383,13 +369,13 @@ private:
   // True if the ranges of piece p hold at c, and so on the whole segment.
   Value *holds(uint32_t p) {
     if (pieces[p].everywhere) return b.getTrue();
-    make_bounds(p);
     Value *any = b.getFalse();
-    for (const Bounds &box : pieces[p].boxes) {
+    for (const auto &box : k.pieces[p].boxes) {
       Value *inside = b.getTrue();
-      auto also = [&](Value *v) { inside = inside == b.getTrue() ? v : b.CreateAnd(inside, v); };
-      for (const auto &lo : box.lo) also(b.CreateICmpSLE(bound(lo), c));
-      for (const auto &hi : box.hi) also(b.CreateICmpSLT(c, bound(hi)));
+      each_end(box, [&](NodeId node, uint8_t axis, bool begins) {
+        Value *end = bound({node, axis}), *in = begins ? b.CreateICmpSLE(end, c) : b.CreateICmpSLT(c, end);
+        inside = inside == b.getTrue() ? in : b.CreateAnd(inside, in);
+      });
       any = any == b.getFalse() ? inside : b.CreateOr(any, inside);
     }
     return any;
@@ -441,7 +427,7 @@ private:
   // Loops that the kernel will have.
   size_t loops() const {
     size_t count = 0;
-    for (uint32_t p = 0; p < k.pieces.size(); ++p) count += !is_identity(k, p);
+    for (const Piece &piece : pieces) count += !piece.identity;
     return count;
   }
 
@@ -453,7 +439,6 @@ private:
     DenseMap<NodeId, Value *> row_values;
     Value *rowbase = nullptr, *c = nullptr, *stop = nullptr, *end = nullptr;
     DenseMap<uint32_t, std::pair<Value *, Value *>> broadcast;
-    std::vector<Piece> pieces;
     std::map<std::pair<NodeId, uint8_t>, Value *> bounds;
     Instruction *ahead = nullptr;
   };
@@ -482,7 +467,6 @@ private:
     if (k.form.rows == 0) enter_sole_row();
     else enter_row();
     load_broadcasts();
-    list_pieces();
     BasicBlock *done = block("return");
     piece_loop(first_piece, shared, done);
     b.SetInsertPoint(done);
@@ -546,7 +530,7 @@ private:
       const bool moves = in[a] && access(a) != Access::Broadcast;
       in_here.push_back(moves ? at_c(in[a], k.arguments[a].type.dtype, in_inner(a)) : nullptr);
     }
-    if (!uses_flat(k)) return;
+    if (!flat) return;
     first = k.form.unit_pitch ? static_cast<Value *>(c) : b.CreateMul(c, required(SlotKind::InnerPitch));
     if (rowbase) first = b.CreateAdd(rowbase, first);
   }
@@ -691,7 +675,9 @@ private:
   std::unique_ptr<Module> module;
   IRBuilder<> b;
   Arithmetic arithmetic;
-  std::vector<SlotInfo> infos;
+  const std::vector<SlotInfo> infos;
+  const bool flat = uses_flat(k);
+  std::vector<Piece> pieces;
   std::map<std::tuple<SlotKind, uint32_t, uint32_t>, size_t> slot_of; // the first of a kind, index and box
   std::map<std::pair<NodeId, uint8_t>, size_t> bound_slots;
   DenseMap<NodeId, size_t> uniform_slots;
@@ -711,7 +697,6 @@ private:
   DenseMap<NodeId, Value *> &row_values = frame.row_values; // what its bounds need
   Value *&rowbase = frame.rowbase;                          // flat position of its first element; null: 0
   DenseMap<uint32_t, std::pair<Value *, Value *>> &broadcast = frame.broadcast; // by argument: bits, value
-  std::vector<Piece> &pieces = frame.pieces;
   std::map<std::pair<NodeId, uint8_t>, Value *> &bounds = frame.bounds; // by node and axis: inner position of this row
   Value *&c = frame.c, *&stop = frame.stop;                             // the segment's ends
 

@@ -170,17 +170,15 @@ Python TorchExpressions::value(ExprId e, Use use) {
   if (!lets_.count(e)) return make(e, use);
   const auto key = std::tuple(e, use, by_position_);
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
-  const Python c = named(e, use, make(e, use));
+  const Python c = named(e, make(e, use));
   known_[key] = c;
   return c;
 }
 
 /// A let as a variable, so that text does not grow with its uses.
-Python TorchExpressions::named(ExprId e, Use, Python c) {
-  if (c.literal || c.level == Level::Atom) {
-    const bool name = std::all_of(c.text.begin(), c.text.end(), [](unsigned char b) { return isalnum(b) || b == '_'; });
-    if (c.literal || name) return c;
-  }
+Python TorchExpressions::named(ExprId e, Python c) {
+  const auto letter = [](unsigned char b) { return isalnum(b) || b == '_'; };
+  if (c.literal || (c.level == Level::Atom && std::all_of(c.text.begin(), c.text.end(), letter))) return c;
   const std::string variable = fresh(ast_.lets[lets_[e]].name);
   statements.push_back(variable + " = " + c.text);
   return {variable, Level::Atom, c.tensor, c.dtype};

@@ -69,7 +69,7 @@ public:
 
 private:
   Python make(ExprId, Use);
-  Python named(ExprId, Use, Python);
+  Python named(ExprId, Python);
   Python measured(ExprId);
   Python border(ExprId);
   Python by_position(ExprId, const ExprType &);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of launch arguments of a scheduled kernel, in order. It knows what is passed and not how.
 #include "compiler/ir/abi.h"
-#include "compiler/names/names.h"
 #include <algorithm>
 #include <set>
 

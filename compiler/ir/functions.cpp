@@ -5,8 +5,8 @@
 #include "compiler/check/composite.h"
 #include "compiler/ir/arithmetic.h"
 #include <algorithm>
+#include <array>
 #include <dlfcn.h>
-#include <unordered_map>
 
 namespace elsewise::functions {
 namespace {
@@ -17,8 +17,7 @@ namespace {
 
 struct Library {
   std::string why;
-  std::vector<std::pair<std::string, void *>> all;
-  std::unordered_map<std::string, void *> scalars; // by symbol
+  Addresses all;
 
   Library() {
 #if defined(__x86_64__)
@@ -43,8 +42,7 @@ struct Library {
             why = "the SLEEF library that was found has no `" + name + "`";
             return;
           }
-          all.emplace_back(name, address);
-          if (lanes == 1) scalars[name] = address;
+          all[name] = address;
         }
     }
   }
@@ -72,8 +70,8 @@ const Library &library() {
 
 /// The bare function, without the row's body.
 double bare(const Builtin &row, DType d, const double *v) {
-  const auto found = library().scalars.find(symbol(row.cpu, d, 1));
-  if (found == library().scalars.end()) return round_to(d, row.real(v));
+  const auto found = library().all.find(symbol(row.cpu, d, 1));
+  if (found == library().all.end()) return round_to(d, row.real(v));
   const bool two = row.max_arguments == 2;
   if (d == DType::F32) {
     if (two) return reinterpret_cast<float (*)(float, float)>(found->second)(float(v[0]), float(v[1]));
@@ -81,6 +79,20 @@ double bare(const Builtin &row, DType d, const double *v) {
   }
   if (two) return reinterpret_cast<double (*)(double, double)>(found->second)(v[0], v[1]);
   return reinterpret_cast<double (*)(double)>(found->second)(v[0]);
+}
+
+/// The row's body for a CPU, read once: a call may work it for a uniform.
+const Composite &cpu_body(const Builtin &row, DType d) {
+  using Bodies = std::array<Composite, 2>; // f32, f64
+  static const std::vector<Bodies> all = [] {
+    std::vector<Bodies> made(builtins().size());
+    for (size_t r = 0; r < made.size(); ++r)
+      for (size_t k = 0; k < 2; ++k)
+        if (const std::string_view text = builtins()[r].cpu_body[k]; !text.empty())
+          made[r][k] = composite(builtins()[r], text);
+    return made;
+  }();
+  return all[size_t(&row - builtins().data())][d == DType::F64];
 }
 
 /// A body of plain float arithmetic at one point, each step rounded to the type.
@@ -142,13 +154,13 @@ std::string symbol(std::string_view cpu, DType d, unsigned lanes) {
 }
 
 const std::string &unavailable() { return library().why; }
-const std::vector<std::pair<std::string, void *>> &addresses() { return library().all; }
+const Addresses &addresses() { return library().all; }
 
 double evaluate(const Builtin &row, DType d, const double *v) {
   if (row.cpu.empty()) return round_to(d, row.real(v));
   const std::string_view text = row.cpu_body[d == DType::F64];
   if (text.empty() || !unavailable().empty()) return bare(row, d, v);
-  const Composite body = composite(row, text);
+  const Composite &body = cpu_body(row, d);
   return Walk{body, row, d, v}.at(body.body);
 }
 

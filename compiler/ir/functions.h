@@ -5,8 +5,7 @@
 #include "compiler/types/types.h"
 #include "grammar/builtins.h"
 #include <string>
-#include <utility>
-#include <vector>
+#include <unordered_map>
 
 namespace elsewise::functions {
 
@@ -18,7 +17,8 @@ std::string symbol(std::string_view cpu, DType, unsigned lanes);
 const std::string &unavailable();
 
 /// Every function of every row in every variant, with its address: all that generated code may call of the library.
-const std::vector<std::pair<std::string, void *>> &addresses();
+using Addresses = std::unordered_map<std::string, void *>; // by symbol
+const Addresses &addresses();
 
 /// The row's value on operands that are exact in `type` (F32 or F64), with the bits that generated code gives; from the
 /// row's reference where the functions are unavailable.

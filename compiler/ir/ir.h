@@ -26,7 +26,6 @@
 namespace elsewise {
 
 using NodeId = uint32_t;
-inline constexpr uint8_t no_axis = 254; // flat_axis is 255
 inline constexpr NodeId no_node = ~0u;
 
 enum class Op : uint8_t {
@@ -93,6 +92,9 @@ struct Axis {
   std::string name; // of the header; else `axis0`, …
   int dim = 0;      // from the left, or, where negative, from the right (-1: the last): so code serves any rank
 };
+
+/// An axis counted from the left, of one that is counted from the right where it is negative.
+inline int64_t from_left(int64_t dim, size_t rank) { return dim < 0 ? dim + int64_t(rank) : dim; }
 
 struct Argument {
   std::string name;

@@ -41,7 +41,7 @@ void quoted(raw_ostream &out, std::string_view s) {
 void axis(raw_ostream &out, const Kernel &k, uint32_t a) {
   if (a < k.axes.size()) out << k.axes[a].name;
   else if (a == no_axis) out << "row";
-  else a == 255 ? out << "flat" : out << a;
+  else a == flat_axis ? out << "flat" : out << a;
 }
 
 void place(raw_ostream &out, Span s) {

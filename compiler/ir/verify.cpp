@@ -11,8 +11,6 @@ namespace {
 
 using llvm::Twine;
 
-constexpr uint32_t flat = 255; // flat_axis of names.h
-
 bool arithmetic(DType d) { return !is_half(d) && d != DType::Bool; }
 
 std::string call(const Kernel &k, const Inst &i) {
@@ -51,7 +49,7 @@ std::string types(const Kernel &k, const Inst &i) {
     return i.type == k.arguments[i.a].type.dtype ? "" : "has not the dtype of its tensor";
   case Op::Len:
   case Op::Pos:
-    return i.type == DType::Index && (i.a == flat || i.a < k.axes.size() || (i.a == no_axis && i.op == Op::Len))
+    return i.type == DType::Index && (i.a == flat_axis || i.a < k.axes.size() || (i.a == no_axis && i.op == Op::Len))
                ? ""
                : "is not an index of a known axis";
   case Op::ArgLen:
@@ -106,7 +104,7 @@ std::string ranges(const Kernel &k, const Piece &p) {
   for (const auto &box : p.boxes) {
     if (box.empty()) return "has an empty box";
     for (size_t r = 0; r < box.size(); ++r) {
-      if (box[r].axis != flat && box[r].axis != no_axis && box[r].axis != k.form.inner_axis)
+      if (box[r].axis != flat_axis && box[r].axis != no_axis && box[r].axis != k.form.inner_axis)
         return "has a range on an axis that is not the inner one";
       for (size_t s = 0; s < r; ++s)
         if (box[s].axis == box[r].axis) return "has two ranges of one axis in a box";

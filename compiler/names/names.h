@@ -3,6 +3,7 @@
 #pragma once
 #include "compiler/diagnostics/diagnostic.h"
 #include "compiler/parse/ast.h"
+#include "compiler/types/types.h"
 
 namespace elsewise {
 
@@ -22,8 +23,6 @@ struct Resolved {
   uint32_t index = 0;
   int32_t dim = 0;
 };
-
-inline constexpr uint32_t flat_axis = 255; // the row-major index over the whole domain
 
 struct Names {
   std::vector<Resolved> of;           // parallel to Ast::exprs; filled for Name and Call

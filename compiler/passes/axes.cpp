@@ -2,7 +2,6 @@
 // Makes every position anew under the form. A kernel without axes passes unchanged.
 #include "compiler/passes/axes.h"
 #include "compiler/ir/abi.h"
-#include "compiler/names/names.h"
 #include "compiler/passes/fold.h"
 #include "compiler/passes/form.h"
 #include "compiler/passes/rewrite.h"

@@ -11,8 +11,7 @@ namespace elsewise {
 Kernel form(const Kernel &, const PassOptions &);
 
 /// Everything contiguous and distinct, and the vector that suits the dtypes: min(16 / widest output, 32 / widest input)
-/// bytes. One row; a kernel with axes whose positions it uses has the last of them inside and a row axis for each
-/// other.
+/// bytes. One row; a kernel with axes has the last of them inside and a row axis for each other.
 Form contiguous_form(const Kernel &);
 
 } // namespace elsewise

@@ -3,7 +3,6 @@
 #include "compiler/passes/ranges.h"
 #include "compiler/ir/arithmetic.h"
 #include "compiler/ir/rows.h"
-#include "compiler/names/names.h"
 #include "compiler/passes/fold.h"
 #include "compiler/passes/rewrite.h"
 #include <algorithm>
@@ -30,8 +29,8 @@ struct Ends {
 struct Box {
   Ends flat, inner;
   std::vector<NodeId> conditions = {};
-  bool open() const { return flat.open() && inner.open() && conditions.empty(); }
   bool unbounded() const { return flat.open() && inner.open(); }
+  bool open() const { return unbounded() && conditions.empty(); }
 };
 
 /// (one of the boxes) and residual. No box: never.
@@ -81,10 +80,7 @@ public:
       Range r{!inner ? uint8_t(flat_axis) : ends.open() ? no_axis : k.form.inner_axis};
       for (const NodeId lo : ends.lo) r.lo = r.lo == no_node ? lo : call(greatest_row(), r.lo, lo);
       for (const NodeId hi : ends.hi) r.hi = r.hi == no_node ? hi : call(least_row(), r.hi, hi);
-      NodeId condition = no_node;
-      if (inner == by_row)
-        for (const NodeId c : box.conditions)
-          condition = condition == no_node ? c : fold(b.logic(LogicOp::And, condition, c));
+      const NodeId condition = inner == by_row ? all_of(box.conditions) : no_node;
       const uint32_t axis = inner ? no_axis : flat_axis;
       if (condition != no_node)
         r.hi = fold(b.where(condition, r.hi != no_node && !whole(r.hi, axis) ? r.hi : b.len(axis), integer(0)));
@@ -103,6 +99,11 @@ public:
 
 private:
   NodeId fold(NodeId n) { return folded(k, b, n); }
+  NodeId all_of(const std::vector<NodeId> &conditions) {
+    NodeId all = no_node;
+    for (const NodeId c : conditions) all = all == no_node ? c : fold(b.logic(LogicOp::And, all, c));
+    return all;
+  }
   /// The length of the axis itself.
   bool whole(NodeId n, uint32_t axis) const {
     const Inst &i = k[n];
@@ -157,8 +158,7 @@ private:
         ++x;
         continue;
       }
-      NodeId all = no_node;
-      for (const NodeId c : boxes[x].conditions) all = all == no_node ? c : fold(b.logic(LogicOp::And, all, c));
+      const NodeId all = all_of(boxes[x].conditions);
       if (any == no_node) {
         any = all, at = x++;
         continue;

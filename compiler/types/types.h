@@ -35,6 +35,10 @@ enum class Kind : uint8_t { Unknown, Index, WeakFloat, Bool, Data };
 /// The earliest place where a value can be computed: once a call on the host, once a row, or for every element.
 enum class Stage : uint8_t { Host, Row, Element };
 
+/// Axes that no header names: the row-major index over the whole domain, and none at all.
+inline constexpr uint32_t flat_axis = 255;
+inline constexpr uint8_t no_axis = 254;
+
 /// torch's three classes of promotion: a Python scalar, a 0-d tensor, a tensor with dimensions.
 enum class Category : uint8_t { Scalar, ZeroDim, Dim };
 

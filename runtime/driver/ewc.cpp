@@ -77,7 +77,7 @@ std::optional<ArgType> parse_kind(llvm::StringRef kind, int &known) {
   return std::nullopt;
 }
 
-// Fills the signature; empty if it worked.
+// Fills the request's signature and ranks; empty if it worked.
 std::string parse_signature(const Options &options, const api::Spec &spec, api::EmitRequest &request) {
   Signature &signature = request.signature;
   const auto names = api::arguments(spec);

@@ -2,7 +2,6 @@
 // Runs Kernel::host from front to back. It decides no fault: poison is carried until someone needs the value.
 #include "runtime/host/evaluate.h"
 #include "compiler/ir/arithmetic.h"
-#include "compiler/names/names.h"
 #include <algorithm>
 
 namespace elsewise {
@@ -58,8 +57,7 @@ void HostProgram::run(std::span<const HostValue> params, const HostDomain &domai
       continue;
     case Op::ArgLen: {
       const std::span<const int64_t> shape = domain.shapes[i.a];
-      const int64_t dim = int32_t(i.b) < 0 ? int32_t(i.b) + int64_t(shape.size()) : int32_t(i.b);
-      values[n].integer = shape[size_t(dim)];
+      values[n].integer = shape[size_t(from_left(int32_t(i.b), shape.size()))];
       continue;
     }
     case Op::Param:

@@ -2,7 +2,6 @@
 // Follows the pieces in order over the positions that are left, as runs. It raises nothing and names no exception.
 #include "runtime/host/faults.h"
 #include "compiler/ir/arithmetic.h"
-#include "compiler/names/names.h"
 #include "runtime/host/interval.h"
 #include "llvm/ADT/SmallVector.h"
 #include <algorithm>
@@ -219,8 +218,8 @@ private:
 class RegionCall : Faults {
 public:
   RegionCall(const Kernel &k, const std::vector<bool> &indexed, const std::vector<bool> &bounded,
-             std::span<const HostValue> values, std::span<const uint8_t> poisoned, const HostDomain &domain)
-      : Faults(k, values, poisoned), indexed(indexed), bounded(bounded), domain(domain),
+             std::span<const HostValue> values, std::span<const uint8_t> poisoned, const HostDomain &domain, bool flat)
+      : Faults(k, values, poisoned), indexed(indexed), bounded(bounded), domain(domain), flat(flat),
         intervals(k, values, poisoned) {}
 
   CallCheck run() {
@@ -253,7 +252,6 @@ private:
 
   Extents whole() const {
     Extents e;
-    const bool flat = uses_flat(k);
     for (size_t r = 0; r < domain.row_lengths.size(); ++r) { // a position that nobody asks for need not be told apart
       const bool used = flat || (r < k.form.row_axes.size() && k.form.row_axes[r] != no_axis);
       e.push_back({0, used ? domain.row_lengths[r] - 1 : 0});
@@ -369,44 +367,41 @@ private:
 
   const std::vector<bool> &indexed, &bounded;
   const HostDomain &domain;
+  const bool flat; // the flat position is used
   Intervals intervals;
   std::vector<const Check *> failing; // of the piece that is looked at
 };
 
 } // namespace
 
-/// Sums of positions, lengths and constants, least and greatest of them.
-static bool stays_near(const Kernel &k, const Inst &i, const std::vector<bool> &near, std::vector<__int128> &reach) {
+/// The magnitude that a sum of positions, lengths and constants has at most, whatever the call: within 62 bits, and so
+/// never a fault. -1: that is not known.
+static __int128 reach_of(const Kernel &k, const Inst &i, const std::vector<__int128> &reach) {
   constexpr __int128 longest = __int128(1) << 60; // a domain has at most this many positions
-  const size_t n = size_t(&i - k.insts.data());
-  if (i.type != DType::Index) return false;
-  if (i.op == Op::Pos || i.op == Op::Len || i.op == Op::ArgLen) reach[n] = longest;
-  else if (i.op == Op::Const) reach[n] = std::max(k.constants[i.a].integer, -k.constants[i.a].integer);
-  else if (i.op == Op::Binary && (BinaryOp(i.sub) == BinaryOp::Add || BinaryOp(i.sub) == BinaryOp::Sub)) {
-    if (!near[i.a] || !near[i.b]) return false;
-    reach[n] = reach[i.a] + reach[i.b];
-  } else if (i.op == Op::Unary && UnaryOp(i.sub) == UnaryOp::Neg) {
-    if (!near[i.a]) return false;
-    reach[n] = reach[i.a];
-  } else if (i.op == Op::Call) {
-    for (const NodeId o : operands(k, i)) {
-      if (!near[o]) return false;
-      reach[n] = std::max(reach[n], reach[o]);
-    }
-  } else return false;
-  return reach[n] >= 0 && reach[n] <= __int128(1) << 62;
+  constexpr __int128 limit = __int128(1) << 62;
+  if (i.type != DType::Index) return -1;
+  __int128 r = 0;
+  if (i.op == Op::Pos || i.op == Op::Len || i.op == Op::ArgLen) r = longest;
+  else if (i.op == Op::Const) r = std::max(k.constants[i.a].integer, -k.constants[i.a].integer);
+  else if (i.op == Op::Binary && (BinaryOp(i.sub) == BinaryOp::Add || BinaryOp(i.sub) == BinaryOp::Sub))
+    r = reach[i.a] < 0 || reach[i.b] < 0 ? -1 : reach[i.a] + reach[i.b];
+  else if (i.op == Op::Unary && UnaryOp(i.sub) == UnaryOp::Neg) r = reach[i.a];
+  else if (i.op == Op::Call) {
+    for (const NodeId o : operands(k, i)) r = r < 0 || reach[o] < 0 ? -1 : std::max(r, reach[o]);
+  } else return -1;
+  return r <= limit ? r : -1;
 }
 
-CallChecks::CallChecks(const Kernel &k) : kernel_(k), indexes_(k.pieces.size()), bounds_(k.pieces.size()) {
+CallChecks::CallChecks(const Kernel &k)
+    : kernel_(k), indexes_(k.pieces.size()), bounds_(k.pieces.size()), flat_(uses_flat(k)) {
   std::vector<bool> chooses(k.insts.size());   // a condition or a cast stands at or below the node
   std::vector<bool> holds(k.insts.size());     // index arithmetic, or a uniform index, stands at or below the node
-  std::vector<bool> near(k.insts.size());      // whatever the call, within 62 bits, and never a fault
-  std::vector<__int128> reach(k.insts.size()); // if so, its magnitude
+  std::vector<__int128> reach(k.insts.size()); // see reach_of()
   for (NodeId n = 0; n < k.insts.size(); ++n) {
     const Inst &i = k[n];
     holds[n] = i.type == DType::Index && i.op != Op::Const && i.op != Op::Len && i.op != Op::Pos;
     chooses[n] = i.op == Op::Where || i.op == Op::Cast;
-    near[n] = stays_near(k, i, near, reach);
+    reach[n] = reach_of(k, i, reach);
     for (const NodeId o : operands(k, n)) holds[n] = holds[n] || holds[o], chooses[n] = chooses[n] || chooses[o];
     needed_ = needed_ || (i.stage == Stage::Host && i.type == DType::Index && i.op == Op::Binary); // it may be poisoned
   }
@@ -417,7 +412,7 @@ CallChecks::CallChecks(const Kernel &k) : kernel_(k), indexes_(k.pieces.size()),
       for (const Range &r : box)
         for (const NodeId b : {r.lo, r.hi})
           bounds_[p] =
-              bounds_[p] || (b != no_node && ((chooses[b] && holds[b]) || (k[b].stage == Stage::Row && !near[b])));
+              bounds_[p] || (b != no_node && ((chooses[b] && holds[b]) || (k[b].stage == Stage::Row && reach[b] < 0)));
     needed_ = needed_ || indexes_[p] || bounds_[p];
   }
   needed_ = needed_ || !k.checks.empty();
@@ -425,7 +420,7 @@ CallChecks::CallChecks(const Kernel &k) : kernel_(k), indexes_(k.pieces.size()),
 
 CallCheck CallChecks::run(std::span<const HostValue> values, std::span<const uint8_t> poisoned,
                           const HostDomain &domain) const {
-  if (!kernel_.axes.empty()) return RegionCall(kernel_, indexes_, bounds_, values, poisoned, domain).run();
+  if (!kernel_.axes.empty()) return RegionCall(kernel_, indexes_, bounds_, values, poisoned, domain, flat_).run();
   return Call(kernel_, indexes_, bounds_, values, poisoned, domain.count).run();
 }
 

@@ -25,7 +25,8 @@ public:
 private:
   const Kernel &kernel_;
   std::vector<bool> indexes_; // by piece: its guard or value has index arithmetic, or reads a uniform index
-  std::vector<bool> bounds_;  // by piece: a bound has a condition or a cast in it
+  std::vector<bool> bounds_;  // by piece: a bound has a condition or a cast in it, or may leave 62 bits along the rows
+  bool flat_;                 // uses_flat()
   bool needed_ = false;
 };
 

@@ -3,7 +3,6 @@
 // intervals stands in interval_arithmetic.cpp.
 #include "runtime/host/interval.h"
 #include "compiler/ir/arithmetic.h"
-#include "compiler/names/names.h"
 #include "runtime/host/interval_arithmetic.h"
 #include <cmath>
 

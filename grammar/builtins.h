@@ -85,5 +85,7 @@ struct Builtin {
 std::span<const Builtin> builtins(); // defined in compiler/names/builtins.cpp, over the rows of builtins.def
 /// Row of `name`, or -1.
 int find_builtin(std::string_view name);
+/// The name of the row with a rule that only one row has.
+std::string_view name_of(Rule);
 
 } // namespace elsewise

@@ -238,9 +238,7 @@ private:
   std::string axis_length(const std::string &axis) const {
     const auto &axes = ast_.header.axes;
     if (std::find(axes.begin(), axes.end(), axis) == axes.end()) return "n";
-    for (const Builtin &row : builtins())
-      if (row.rule == Rule::Length) return std::string(row.name) + "(" + axis + ")";
-    return "";
+    return std::string(name_of(Rule::Length)) + "(" + axis + ")";
   }
 
   std::string condition(const Origin &o) const {

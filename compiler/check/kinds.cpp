@@ -271,10 +271,7 @@ private:
 
   /// `int(e)` of an operand, by the rule of the row that does it.
   std::string cast(Rule rule, ExprId e, uint32_t k) const {
-    const std::string operand = text(ast_.bare(e, k));
-    for (const Builtin &row : builtins())
-      if (row.rule == rule) return std::string(row.name) + "(" + operand + ")";
-    return operand;
+    return std::string(name_of(rule)) + "(" + text(ast_.bare(e, k)) + ")";
   }
 
   Fact unary(ExprId e) {

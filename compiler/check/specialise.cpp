@@ -145,9 +145,7 @@ private:
   void report_quotient(ExprId e) {
     if (!reported_.insert(e).second) return;
     const Expr &x = ast_[e];
-    std::string name;
-    for (const Builtin &row : builtins())
-      if (row.rule == Rule::CastFloat) name = row.name;
+    const std::string name(name_of(Rule::CastFloat));
     const Span left = ast_.written_at(e, 0).at;
     const std::string dividend(source_.slice(ast_.bare(e, 0)));
     Diagnostic &d = sink_.report(Code::IndexDivision, x.at, {std::string(source_.slice(x.where))});

@@ -4,7 +4,6 @@
 #include "compiler/check/suspicious.h"
 #include "compiler/names/habits.h"
 #include "grammar/builtins.h"
-#include <algorithm>
 #include <cmath>
 
 namespace elsewise {
@@ -16,12 +15,14 @@ public:
       : source_(source), ast_(ast), names_(names), sink_(sink) {}
 
   void run() {
-    for (ExprId e = 0; e < ast_.exprs.size(); ++e)
-      if (ast_[e].kind == ExprKind::Binary && is_comparison(ast_[e].op)) {
-        nan(e);
-        fraction(e);
-        length(e);
-      }
+    below_.reserve(ast_.exprs.size());
+    for (ExprId e = 0; e < ast_.exprs.size(); ++e) {
+      look(e);
+      if (ast_[e].kind != ExprKind::Binary || !is_comparison(ast_[e].op)) continue;
+      nan(e);
+      fraction(e);
+      length(e);
+    }
   }
 
 private:
@@ -62,42 +63,49 @@ private:
       Diagnostic &d = sink_.report(Code::FractionalBound, ast_[e].where, {text(ast_[e].where)});
       if (names_.of[position].index == flat_axis) d.fixits = {{at, text(at) + "*n", "a fraction of the elements"}};
       else
-        d.fixits = {{at, text(at) + "*" + std::string(length_name()) + "(" + ast_.name(position) + ")",
+        d.fixits = {{at, text(at) + "*" + std::string(name_of(Rule::Length)) + "(" + ast_.name(position) + ")",
                      "a fraction of the axis"}};
       return;
     }
   }
 
-  /// Every operand below `e`, each once.
-  void operands(ExprId e, std::vector<ExprId> &found) const {
-    if (std::find(found.begin(), found.end(), e) != found.end()) return;
-    found.push_back(e);
-    for (uint32_t k = 0; k < ast_[e].count; ++k) operands(ast_.child(e, k), found);
+  /// What stands at or below an expression, each at its first place. Operands come before users, so one pass finds all.
+  struct Below {
+    bool flat = false;                        // the flat position
+    ExprId position = no_expr, all = no_expr; // that of an axis; the number of all elements
+  };
+  void look(ExprId e) {
+    Below &b = below_.emplace_back();
+    if (ast_[e].kind == ExprKind::Name) {
+      const Resolved &r = names_.of[e];
+      const bool flat = r.index == flat_axis;
+      b.flat = r.binding == Binding::Position && flat;
+      if (r.binding == Binding::Position && !flat) b.position = e;
+      if (r.binding == Binding::Length && flat) b.all = e;
+    }
+    for (uint32_t k = 0; k < ast_[e].count; ++k) {
+      const Below &o = below_[ast_.child(e, k)];
+      b.flat |= o.flat;
+      if (b.position == no_expr) b.position = o.position;
+      if (b.all == no_expr) b.all = o.all;
+    }
   }
 
   /// `t < n/4` under `[ch, t]`: the length of `t` was meant.
   void length(ExprId e) {
     if (ast_.header.axes.size() < 2 && ast_.header.dots < 0) return;
-    std::vector<ExprId> found;
-    operands(e, found);
-    ExprId position = no_expr, all = no_expr;
-    for (const ExprId f : found) {
-      if (ast_[f].kind != ExprKind::Name) continue;
-      const Resolved &r = names_.of[f];
-      if (r.binding == Binding::Position && r.index == flat_axis) return;
-      if (r.binding == Binding::Position && position == no_expr) position = f;
-      if (r.binding == Binding::Length && r.index == flat_axis && all == no_expr) all = f;
-    }
-    if (position == no_expr || all == no_expr) return;
+    const auto &[flat, position, all] = below_[e];
+    if (flat || position == no_expr || all == no_expr) return;
     const std::string axis = ast_.name(position);
     sink_.report(Code::LengthOfAll, ast_[all].at, {text(ast_[all].at), axis}).fixits = {
-        {ast_[all].at, std::string(length_name()) + "(" + axis + ")", "the length of the axis"}};
+        {ast_[all].at, std::string(name_of(Rule::Length)) + "(" + axis + ")", "the length of the axis"}};
   }
 
   const Source &source_;
   const Ast &ast_;
   const Names &names_;
   Sink &sink_;
+  std::vector<Below> below_; // by expression
 };
 
 } // namespace

@@ -4,6 +4,7 @@
 #include "compiler/lower/lower.h"
 #include "compiler/check/composite.h"
 #include "compiler/ir/arithmetic.h"
+#include "compiler/ir/rows.h"
 #include "compiler/lower/exact.h"
 #include "compiler/lower/expand.h"
 #include <algorithm>
@@ -266,9 +267,7 @@ private:
     for (uint32_t n = 0; n < ast[e].count; ++n) add(names.of[ast.child(e, n)].index);
     if (ast[e].count == 0)
       for (uint32_t axis = 0; axis < k.axes.size(); ++axis) add(axis);
-    for (uint32_t row = 0; row < builtins().size(); ++row)
-      if (builtins()[row].meaning == Meaning::Least) return expand_call(k, b, row, DType::Index, distances);
-    return no_node;
+    return expand_call(k, b, least_row(), DType::Index, distances);
   }
 
   NodeId call(ExprId e, const ExprType &t) {

@@ -20,4 +20,10 @@ int find_builtin(std::string_view name) {
   return -1;
 }
 
+std::string_view name_of(Rule rule) {
+  for (const Builtin &row : builtin_rows)
+    if (row.rule == rule) return row.name;
+  return {};
+}
+
 } // namespace elsewise

@@ -3,7 +3,9 @@
 // nothing here.
 #include "compiler/names/habits.h"
 #include "compiler/diagnostics/diagnostic.h"
+#include "compiler/types/types.h"
 #include "grammar/builtins.h"
+#include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/ADT/StringExtras.h>
 
@@ -79,16 +81,8 @@ constexpr std::string_view reductions[] = {
     "argsort", "unique",  "nansum",  "nanmean", "count_nonzero", "roll",   "diff",    "flip",        "reverse"};
 
 constexpr std::string_view counts[] = {"numel", "nelement", "size", "length", "count", "nelem", "N", "num_elements"};
-constexpr std::string_view positions[] = {"idx", "index", "pos", "position", "I", "j", "k", "ii", "tid", "offs"};
-
-constexpr std::pair<std::string_view, std::string_view> casts[] = {
-    {"double", "f64"}, {"half", "f16"}, {"short", "i16"}, {"byte", "u8"}, {"char", "i8"}};
-
-template <size_t count> bool contains(const std::string_view (&words)[count], std::string_view word) {
-  for (const std::string_view w : words)
-    if (w == word) return true;
-  return false;
-}
+constexpr std::pair<std::string_view, DType> casts[] = {
+    {"double", DType::F64}, {"half", DType::F16}, {"short", DType::I16}, {"byte", DType::U8}, {"char", DType::I8}};
 
 /// Whether an operand binds tighter than any operator: a name, a number, a call, or what stands in parentheses.
 bool is_primary(std::string_view text) {
@@ -115,18 +109,9 @@ std::string nearest_builtin(std::string_view word) {
       if (e.equals_insensitive(llvm::StringRef(word))) return std::string(row.name);
     known.emplace_back(row.name);
   }
-  for (const Builtin &row : builtins())
-    if (row.rule == Rule::Select && llvm::StringRef("if").equals_insensitive(llvm::StringRef(word)))
-      return std::string(row.name);
   for (const auto &[cast, dtype] : casts)
-    if (word == cast && find_builtin(dtype) >= 0) return std::string(dtype);
+    if (word == cast) return spelling(dtype);
   return did_you_mean(word, known);
-}
-
-std::string_view length_name() {
-  for (const Builtin &row : builtins())
-    if (row.rule == Rule::Length) return row.name;
-  return {};
 }
 
 std::string as_operator(std::string_view function, std::span<const std::string> operands) {
@@ -154,8 +139,7 @@ std::string_view infix_word(std::string_view word) {
   return {};
 }
 
-bool is_reduction(std::string_view function) { return contains(reductions, function); }
-bool is_element_count(std::string_view name) { return contains(counts, name); }
-bool is_position(std::string_view name) { return contains(positions, name); }
+bool is_reduction(std::string_view function) { return llvm::is_contained(reductions, function); }
+bool is_element_count(std::string_view name) { return llvm::is_contained(counts, name); }
 
 } // namespace elsewise

@@ -11,9 +11,6 @@ namespace elsewise {
 /// The builtin that `word` probably means: what another language calls it, else the nearest name; empty if none.
 std::string nearest_builtin(std::string_view word);
 
-/// The builtin that gives the length of an axis.
-std::string_view length_name();
-
 /// How a call of a function that is an operator here is written: `pow(a, b)` is `a ** b`. Operands are put in
 /// parentheses where they need them. Empty if it is none, or takes another number of operands.
 std::string as_operator(std::string_view function, std::span<const std::string> operands);
@@ -26,8 +23,5 @@ bool is_reduction(std::string_view function);
 
 /// Whether a name of another language asks for the number of elements, such as `numel`.
 bool is_element_count(std::string_view name);
-
-/// Whether a name probably means the position, such as `idx`.
-bool is_position(std::string_view name);
 
 } // namespace elsewise

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Name resolution: a name before `(` is a function of the builtin table, any other is the position, the length or an
+// Name resolution: a name before `(` is a function of the builtin table, any other is a position, a length or an
 // argument. It looks at no types.
 #include "compiler/names/habits.h"
 #include "compiler/names/names.h"
 #include "compiler/parse/parser.h"
 #include "grammar/builtins.h"
+#include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringRef.h>
 
 namespace elsewise {
@@ -18,12 +19,6 @@ constexpr std::string_view python_keywords[] = {
     "False",    "None",     "True", "as",     "assert",  "async", "await", "break",  "class",
     "continue", "def",      "del",  "except", "finally", "for",   "from",  "global", "import",
     "lambda",   "nonlocal", "pass", "raise",  "return",  "try",   "while", "with",   "yield"};
-
-template <size_t count> bool contains(const std::string_view (&words)[count], std::string_view word) {
-  for (const std::string_view w : words)
-    if (w == word) return true;
-  return false;
-}
 
 std::string known_functions() {
   std::string list;
@@ -87,8 +82,8 @@ struct Resolver {
 
   /// Reports a name that the call or Python has taken.
   bool allowed(const std::string &name, Span at, const char *whose) {
-    const bool python = contains(python_keywords, name);
-    if (!python && !contains(call_keywords, name)) return true;
+    const bool python = llvm::is_contained(python_keywords, name);
+    if (!python && !llvm::is_contained(call_keywords, name)) return true;
     Diagnostic &d = sink.report(Code::ReservedName, at,
                                 {name, whose, python ? "it is a word of Python" : "it is a keyword of the call"});
     if (name == "True" || name == "False") {
@@ -247,7 +242,7 @@ struct Resolver {
     for (const std::string &axis : ast.header.axes) is_value |= axis == name;
     const std::string nearest = nearest_builtin(name);
     if ((is_value || (nearest.empty() && name.size() == 1)) && own_element(id)) {
-      const Span call{at.begin, ast[id].where.end};
+      const Span call = ast[id].where;
       sink.report(Code::OwnElement, call, {name + "(i)", name}).fixits = {
           {{at.end, call.end}, "", "drop the parentheses"}};
     } else if (is_reduction(name) && !is_value) {

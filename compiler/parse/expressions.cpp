@@ -12,20 +12,14 @@ namespace {
 bool is_bits(Operator op) { return op == Operator::BitAnd || op == Operator::BitOr || op == Operator::BitXor; }
 
 std::string select_call(const std::string &condition, const std::string &a, const std::string &b) {
-  return std::string(select_name()) + "(" + condition + ", " + a + ", " + b + ")";
+  return std::string(name_of(Rule::Select)) + "(" + condition + ", " + a + ", " + b + ")";
 }
 
 } // namespace
 
-std::string_view select_name() {
-  for (const Builtin &row : builtins())
-    if (row.rule == Rule::Select) return row.name;
-  return {};
-}
-
 // Nodes
 
-Operand Parser::add(Expr e, llvm::ArrayRef<Operand> operands, Span outer) {
+Operand Parser::add(Expr e, llvm::ArrayRef<Operand> operands) {
   uint32_t levels = 0;
   uint64_t operations = 1;
   for (const Operand &o : operands)
@@ -35,7 +29,7 @@ Operand Parser::add(Expr e, llvm::ArrayRef<Operand> operands, Span outer) {
     if (!lost_)
       sink_.report(deep ? Code::TooDeep : Code::TooComplex, e.at,
                    {std::to_string(deep ? most_levels : most_operations)});
-    return give_up(outer);
+    return give_up(e.where);
   }
   e.first = uint32_t(ast_.children.size());
   e.count = uint32_t(operands.size());
@@ -43,21 +37,21 @@ Operand Parser::add(Expr e, llvm::ArrayRef<Operand> operands, Span outer) {
   ast_.exprs.push_back(e);
   levels_.push_back(levels);
   operations_.push_back(uint32_t(operations));
-  return {{outer}, ExprId(ast_.exprs.size() - 1)};
+  return {{e.where}, ExprId(ast_.exprs.size() - 1)};
 }
 
 Operand Parser::leaf(ExprKind kind, const Token &t, uint32_t payload) {
-  return add({.kind = kind, .where = t.where, .at = t.where, .payload = payload}, {}, t.where);
+  return add({.kind = kind, .where = t.where, .at = t.where, .payload = payload}, {});
 }
 Operand Parser::unary(Operator op, const Operand &operand, Span at) {
   const Span where = join(at, operand.at);
-  return add({.kind = ExprKind::Unary, .op = op, .where = where, .at = at}, {operand}, where);
+  return add({.kind = ExprKind::Unary, .op = op, .where = where, .at = at}, {operand});
 }
 Operand Parser::binary(Operator op, const Operand &left, const Operand &right, Span at) {
   const Span where = join(left.at, right.at);
-  return add({.kind = ExprKind::Binary, .op = op, .where = where, .at = at}, {left, right}, where);
+  return add({.kind = ExprKind::Binary, .op = op, .where = where, .at = at}, {left, right});
 }
-Operand Parser::error(Span where) { return add({.kind = ExprKind::Error, .where = where, .at = where}, {}, where); }
+Operand Parser::error(Span where) { return add({.kind = ExprKind::Error, .where = where, .at = where}, {}); }
 Operand Parser::give_up(Span where) {
   lost_ = true;
   return error(where);
@@ -210,9 +204,7 @@ Operand Parser::prefix(int least) {
                                                   : std::nullopt;
   if (!op) return primary();
   take();
-  if (foreign && text(t.where) != spelling(*op))
-    sink_.report(Code::ForeignWord, t.where, {text(t.where), spelling(*op)}).fixits = {
-        {t.where, spelling(*op), "write `" + std::string(spelling(*op)) + "`"}};
+  if (foreign) foreign_word(t, spelling(*op));
   if (*op != Operator::Not || least <= precedence(*op)) return unary(*op, nested(precedence(*op)), t.where);
   const Operand e = unary(*op, nested(precedence(Operator::Neg)), t.where);
   if (!lost_)
@@ -241,7 +233,7 @@ Operand Parser::primary() {
   case TokenKind::If:
     if (!call_behind()) return missing_operand();
     sink_.report(Code::UnknownFunction, t.where, {text(t.where)}).fixits = {
-        {t.where, std::string(select_name()), "choose by a function"}};
+        {t.where, std::string(name_of(Rule::Select)), "choose by a function"}};
     take();
     e = call(t);
     break;
@@ -301,7 +293,7 @@ Operand Parser::call(const Token &name_token) {
   const Span where = join(name_token.where, behind().where);
   if (wrong) return error(where);
   if (const Operand e = operator_call(name_token, arguments, where); e.id != no_expr) return e;
-  return add({.kind = ExprKind::Call, .where = where, .at = name_token.where, .payload = payload}, arguments, where);
+  return add({.kind = ExprKind::Call, .where = where, .at = name_token.where, .payload = payload}, arguments);
 }
 
 Operand Parser::read_behind(const Operand &e) {

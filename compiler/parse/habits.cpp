@@ -45,17 +45,19 @@ std::optional<Operator> Parser::binary_here() const {
 }
 
 /// Takes the operator that binary_here() found.
-const Token &Parser::take_binary(Operator op) {
+void Parser::take_binary(Operator op) {
   const Token &t = take();
-  if (t.kind == TokenKind::Name)
-    sink_.report(Code::ForeignWord, t.where, {text(t.where), spelling(op)}).fixits = {
-        {t.where, spelling(op), "write `" + std::string(spelling(op)) + "`"}};
+  if (t.kind == TokenKind::Name) foreign_word(t, spelling(op));
   if (is(TokenKind::Assign) && here().where.begin == t.where.end) { // `x *= 2`
     const Token &assign = take();
     const Span both = join(t.where, assign.where);
     sink_.report(Code::Assignment, both, {text(both)}).fixits = {{assign.where, "", "only the operator"}};
   }
-  return t;
+}
+
+void Parser::foreign_word(const Token &t, const char *meant) {
+  sink_.report(Code::ForeignWord, t.where, {text(t.where), meant}).fixits = {
+      {t.where, meant, "write `" + std::string(meant) + "`"}};
 }
 
 /// `NOT x`: a name cannot stand before an operand.
@@ -217,7 +219,7 @@ Operand Parser::attribute(const Operand &receiver) {
   const bool asks_length = called && arguments.size() == 2 && (name == "shape" || name == "size");
   const std::string function = called ? nearest_builtin(name) : "";
   if (asks_length) {
-    meant = call(length_name()), label = "the length of an axis";
+    meant = call(name_of(Rule::Length)), label = "the length of an axis";
   } else if (is_element_count(name) && arguments.size() == 1) {
     meant = "n", label = "the number of elements";
   } else if (called && is_reduction(name)) {
@@ -230,7 +232,8 @@ Operand Parser::attribute(const Operand &receiver) {
     const std::string cast = nearest_builtin(arguments[1].substr(arguments[1].rfind('.') + 1));
     if (!cast.empty()) meant = cast + "(" + of + ")";
   } else if (called && !function.empty()) {
-    if (function == select_name() && arguments.size() == 3) std::swap(arguments[0], arguments[1]); // x.where(c, y)
+    if (function == name_of(Rule::Select) && arguments.size() == 3)
+      std::swap(arguments[0], arguments[1]); // x.where(c, y)
     meant = call(function);
   } else if (called) {
     arguments[0] = of;
@@ -413,9 +416,7 @@ bool Parser::else_behind() const {
 /// Takes the word that else_here() found.
 const Token &Parser::take_else() {
   const Token &word = take();
-  if (word.kind == TokenKind::Name)
-    sink_.report(Code::ForeignWord, word.where, {text(word.where), "else"}).fixits = {
-        {word.where, "else", "write `else`"}};
+  if (word.kind == TokenKind::Name) foreign_word(word, "else");
   return word;
 }
 
@@ -449,10 +450,9 @@ bool Parser::colon_here(const Operand &guard) {
 
 /// A line of `//`, which begins a comment elsewhere: whether one did before `t` on its line.
 bool Parser::comment_before(const Token &t) {
-  for (uint32_t k = at_; k-- > 0;) {
+  const size_t line = source_.text().substr(0, t.where.begin).rfind('\n') + 1; // npos + 1: the first one
+  for (uint32_t k = at_; k-- > 0 && tokens_[k].where.begin >= line;) {
     const Token &c = tokens_[k];
-    if (c.kind == TokenKind::Newline || source_.position(c.where.begin).line != source_.position(t.where.begin).line)
-      return false;
     if (c.kind != TokenKind::Operator || c.op != Operator::FloorDiv) continue;
     sink_.report(Code::ForeignComment, c.where, {text(c.where)}).fixits = {{c.where, "#", "write `#`"}};
     return true;

@@ -112,10 +112,7 @@ void Parser::misplaced_header() {
   recover();
 }
 
-/// `let name = value`
-void Parser::let() { let(take()); }
-
-/// `word` is where the definition begins.
+/// `let name = value`; `word` is where the definition begins.
 void Parser::let(const Token &word) {
   const Token &name = here();
   if (name.kind != TokenKind::Name) {
@@ -159,8 +156,8 @@ bool Parser::assign(const Token &name) {
     return false;
   }
   Diagnostic &d = sink_.report(Code::LetWithoutAssign, t.where, {text(name.where)});
-  const bool instead = t.kind == TokenKind::Colon || t.kind == TokenKind::Is ||
-                       (t.kind == TokenKind::Operator && (t.op == Operator::Eq || is_comparison(t.op)));
+  const bool instead =
+      t.kind == TokenKind::Colon || t.kind == TokenKind::Is || (t.kind == TokenKind::Operator && is_comparison(t.op));
   if (instead) {
     const bool apart = behind().where.end < t.where.begin;
     d.fixits = {{t.where, apart ? "=" : " =", "define it"}};

@@ -30,8 +30,7 @@ Ast Parser::run() {
         sink_.report(Code::AfterElse, here().where, {text(here().where)});
         told = true;
       }
-      if (is(TokenKind::Let)) let();
-      else let(here());
+      let(is(TokenKind::Let) ? take() : here());
       recover();
       continue;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of the parser share: header and lets (header.cpp), pieces (pieces.cpp), expressions (expressions.cpp).
-// Nobody else includes it.
+// What the parts of the parser share: header and lets (header.cpp), pieces (pieces.cpp), expressions (expressions.cpp),
+// habits of other languages (habits.cpp). Nobody else includes it.
 #pragma once
 #include "compiler/parse/parser.h"
 #include <algorithm>
@@ -11,9 +11,6 @@
 #include <optional>
 
 namespace elsewise {
-
-/// The builtin that chooses one of two values: what foreign conditionals are rewritten to.
-std::string_view select_name();
 
 /// What an expression parsed to, and how it is written here.
 struct Operand : Written {
@@ -31,7 +28,6 @@ private:
   bool axis();
   void behind_header(Span header);
   void misplaced_header();
-  void let();
   void let(const Token &word);
   bool assign(const Token &name);
   void define(const Token &name, const Operand &value, uint32_t begin);
@@ -76,7 +72,8 @@ private:
   ExprId last_comparison(const Operand &) const;
   bool begins_operand(const Token &) const;
   std::optional<Operator> binary_here() const;
-  const Token &take_binary(Operator);
+  void take_binary(Operator);
+  void foreign_word(const Token &, const char *meant);
   bool not_here() const;
   void check_lone(const Operand &left, const Operand &right);
   Operand lent_subject(const Operand &left);
@@ -97,7 +94,7 @@ private:
   bool comment_before(const Token &);
 
   // Nodes
-  Operand add(Expr, llvm::ArrayRef<Operand> operands, Span outer);
+  Operand add(Expr, llvm::ArrayRef<Operand> operands);
   Operand leaf(ExprKind, const Token &, uint32_t payload);
   Operand unary(Operator, const Operand &, Span at);
   Operand binary(Operator, const Operand &, const Operand &, Span at);

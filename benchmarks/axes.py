@@ -7,28 +7,17 @@ Medians of 30 timings by device events, everything in one run; every result is c
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable
 from typing import Any
 
 import elsewise as ew
 import torch
+from first_floor import device_time
 
 
 def microseconds(work: Callable[[], object]) -> float:
     """Median device time of a call."""
-    for _ in range(5):
-        work()
-    times = []
-    for _ in range(30):
-        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        torch.cuda.synchronize()
-        start.record()
-        work()
-        end.record()
-        torch.cuda.synchronize()
-        times.append(start.elapsed_time(end) * 1e3)
-    return statistics.median(times)
+    return device_time(work, 30, None) * 1e6
 
 
 def row(name: str, rule: str, x: torch.Tensor, eager: Callable[[torch.Tensor], torch.Tensor], **args: Any) -> None:

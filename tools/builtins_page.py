@@ -36,7 +36,6 @@ RULES = {
 
 @dataclass(frozen=True)
 class Row:
-    name: str
     signature: str
     rule: str
     doc: str
@@ -57,7 +56,6 @@ def groups() -> list[tuple[str, list[Row]]]:
     for title, text in re.findall(r"^// == (.*)\n((?:(?!// == |#define).*\n)*)", table, re.MULTILINE):
         rows = [
             Row(
-                field(row, "name", r'"([^"]*)"'),
                 field(row, "signature", r'"([^"]*)"'),
                 field(row, "rule", r"Rule::(\w+)"),
                 field(row, "doc", r'"([^"]*)"'),

@@ -4,7 +4,7 @@
     python tools/ulp_table.py measure [--count=1000000] [--device=cpu]     # writes benchmarks/results/ulp-<device>.json
     python tools/ulp_table.py [--check]                                    # writes the page from those files
 
-References are the C library's long doubles: independent of the table's own. It judges nothing; tests/python and
+References are the C library's long doubles: independent of the table's own. The page judges nothing; tests/python and
 tests/gpu hold the bounds.
 """
 
@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from builtins_page import field
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, RESULTS = ROOT / "docs/ulp.md", ROOT / "benchmarks/results"
 DTYPES = ("f32", "f64")
@@ -29,7 +31,6 @@ DTYPES = ("f32", "f64")
 class Row:
     name: str
     arity: int
-    rule: str
     ulp: int  # 0: no bound of its own
     bounded: bool  # Sameness::Ulp
     derivative: str
@@ -41,20 +42,14 @@ def rows() -> list[Row]:
     table = (ROOT / "grammar/builtins.def").read_text()
     found = []
     for text in re.split(r"^(?=\{\.name)", table, flags=re.MULTILINE)[1:]:
-
-        def field(name: str, pattern: str, missing: str = "", text: str = text) -> str:
-            match = re.search(rf"\.{name} = {pattern}", text)
-            return match.group(1) if match else missing
-
         found.append(
             Row(
-                field("name", r'"([^"]*)"'),
-                int(field("min_arguments", r"(\d+)")),
-                field("rule", r"Rule::(\w+)"),
-                int(field("ulp", r"(\d+)", "0")),
-                field("sameness", r"Sameness::(\w+)", "Bits") == "Ulp",
-                field("derivative", r'"([^"]*)"'),
-                field("torch", r'"([^"]*)"'),
+                field(text, "name", r'"([^"]*)"'),
+                int(field(text, "min_arguments", r"(\d+)")),
+                int(field(text, "ulp", r"(\d+)", "0")),
+                field(text, "sameness", r"Sameness::(\w+)", "Bits") == "Ulp",
+                field(text, "derivative", r'"([^"]*)"'),
+                field(text, "torch", r'"([^"]*)"'),
             )
         )
     return found

@@ -80,13 +80,11 @@ def _call_by_name(kernel: _elsewise.Kernel, args: tuple[Any, ...], kwargs: dict[
         return _call(kernel, values, options, torch)
 
 
-def assign(
-    kernel: _elsewise.Kernel, args: tuple[Any, ...], kwargs: dict[str, Any], options: Sequence[str] = OPTIONS
-) -> dict[str, Any]:
+def assign(kernel: _elsewise.Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """Values by argument name, in the order of `kernel.arguments`. TypeError for missing, unknown and misspelt
     names."""
     names = kernel.arguments
-    refuse_unknown(kernel, kwargs, options)
+    refuse_unknown(kernel, kwargs, OPTIONS)
     values = dict(kwargs)
     if args:
         free = [name for name in names if name not in kwargs]

@@ -75,16 +75,13 @@ def emit(self: Kernel, /, *stages: str, **options: Any) -> str | bytes:
         return _emit(self, stages, options)
 
 
-def _declared(stage: str, /, *, arch: Any = None, in_place: bool = False, dtype: Any = None, **kinds: Any) -> Any:
+def _declared(
+    self: Kernel, stage: str, /, *, arch: Any = None, in_place: bool = False, dtype: Any = None, **kinds: Any
+) -> Any:
     """How `emit` is declared to people: an argument of a rule may have the name of its parameters, so it has none."""
 
 
-emit.__dict__["__signature__"] = inspect.Signature(
-    [
-        inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY),
-        *(p.replace(annotation=p.empty) for p in inspect.signature(_declared).parameters.values()),
-    ]
-)
+emit.__dict__["__signature__"] = inspect.signature(_declared)
 
 
 def _emit(self: Kernel, stages: tuple[Any, ...], options: dict[str, Any]) -> str | bytes:
@@ -133,9 +130,6 @@ def _kind(name: str, kind: Any) -> str:
     return "bool[1]" if found == "bool" else found
 
 
-LAUNCH_OPTIONS = ("out", "stream", "device", "dtype", "shape")
-
-
 def launch(
     self: Kernel,
     /,
@@ -175,7 +169,7 @@ def _launch(self: Kernel, out: Any, stream: Any, device: Any, dtype: Any, shape:
             return ptr(value, dtype, _options.lengths("shape", shape))
         return value
 
-    values = {name: pointer(name, value) for name, value in _call.assign(self, (), args, LAUNCH_OPTIONS).items()}
+    values = {name: pointer(name, value) for name, value in _call.assign(self, (), args).items()}
     target = pointer("out", out)
     torch = _torch.loaded()
     ordinal = _options.device(device, torch)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages of the project and their blocks of code, for the tests that run them. It runs nothing.
+"""The pages of the project and their blocks of code, for the tests that run them. It chooses nothing to run.
 
 A block below `<!-- needs: gpu -->` or `<!-- needs: gpu cupy -->` is run by tests/gpu, where the named packages are, and
 by nothing else; every other block is run everywhere.
@@ -8,13 +8,17 @@ by nothing else; every other block is run everywhere.
 from __future__ import annotations
 
 import ast
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / os.environ.get("ELSEWISE_BUILD_DIR", "build/dev")
 PAGES = (
     "README.md",
     "ARCHITECTURE.md",
@@ -76,6 +80,15 @@ def run_python(block: Block) -> None:
                 rtol=1e-3,
                 err_msg=f"{block.page}:{statement.lineno}",
             )
+
+
+def command(line: str) -> str:
+    """What a command line prints, run in the project's folder with the build's and the environment's programs."""
+    path = os.pathsep.join([str(BUILD / "python/elsewise"), str(Path(sys.executable).parent), os.environ["PATH"]])
+    env = {**os.environ, "PATH": path}
+    done = subprocess.run(line, shell=True, cwd=ROOT, env=env, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+    return done.stdout
 
 
 def like(shown: str) -> str:

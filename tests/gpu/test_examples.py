@@ -13,27 +13,27 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 HOST_ONLY = {"rules_from_file"}  # its subject is text, and its arrays are NumPy's
 
 
+def run(*command: str) -> str:
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
 def test_example(example: Path) -> None:
-    done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    print(f"--- {example.name}\n{done.stdout}")  # for the log, with pytest's -rP
-    assert "cuda" in done.stdout or example.stem in HOST_ONLY, done.stdout
+    text = run(str(example))
+    print(f"--- {example.name}\n{text}")  # for the log, with pytest's -rP
+    assert "cuda" in text or example.stem in HOST_ONLY, text
 
 
 def test_the_doctor_runs_a_rule_on_the_device() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "elsewise", "doctor"], capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "\nrule on GPU" in done.stdout and "4096 elements right" in done.stdout.split("\nrule on GPU")[1]
-    assert "\ncuda:0" in done.stdout and " GiB" in done.stdout
+    text = run("-m", "elsewise", "doctor")
+    assert "\nrule on GPU" in text and "4096 elements right" in text.split("\nrule on GPU")[1]
+    assert "\ncuda:0" in text and " GiB" in text
 
 
 def test_a_new_file_runs_on_the_device(tmp_path: Path) -> None:
     path = tmp_path / "start.py"
     rule = "i < edge: 0; else x*gain"
-    for command in (["-m", "elsewise", "new", rule, "--out", str(path)], [str(path)]):
-        done = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=300, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-    assert "against plain torch: Check(ok, 1000000 elements)" in done.stdout
+    run("-m", "elsewise", "new", rule, "--out", str(path))
+    assert "against plain torch: Check(ok, 1000000 elements)" in run(str(path))

@@ -4,12 +4,8 @@
 from __future__ import annotations
 
 import importlib.util
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs"))
 from pages import Block, blocks, run_python
 
 

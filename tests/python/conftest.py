@@ -4,6 +4,9 @@ NumPy."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +16,20 @@ import pytest
 from elsewise import _call, _elsewise, _torch
 
 SEED = "i<n/4: x*0.5; i>=n-n/4: x*2; else x"
+
+
+def python(*arguments: str, code: int = 0, **env: str) -> subprocess.CompletedProcess[str]:
+    """This interpreter in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **env},
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
 
 
 def seed_of(x: np.ndarray) -> np.ndarray:

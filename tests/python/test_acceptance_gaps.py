@@ -9,7 +9,6 @@ import ctypes
 import importlib.util
 import os
 import re
-import subprocess
 import sys
 import warnings
 import weakref
@@ -21,7 +20,7 @@ import elsewise as ew
 import numpy as np
 import pytest
 
-from .conftest import SEED
+from .conftest import SEED, python
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST, GUARD, MARK = 4099, 64, 123
@@ -246,13 +245,7 @@ assert out.tolist() == [7.0] * 4
 k.launch(**given, device='cpu')
 assert out.tolist() == [2.0] * 4
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = python("-c", code, CUDA_VISIBLE_DEVICES="")
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:

@@ -4,33 +4,20 @@ that, and its own bits in every place of a tensor. Random programs (`ew_tests fu
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import elsewise as ew
 import numpy as np
 import pytest
+import ulp_table
 
-ROOT = Path(__file__).resolve().parents[2]
 COUNT = int(os.environ.get("ELSEWISE_ULP_INPUTS", "100000"))  # for longer
 
 
-def load_tool() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("ulp_table", ROOT / "tools/ulp_table.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-ulp_table = load_tool()
 BOUNDED = {row.name: row for row in ulp_table.rows() if row.bounded}
 DTYPES = {"f32": np.float32, "f64": np.float64}
 
@@ -91,15 +78,9 @@ def test_derivatives_are_those_of_the_reference(name: str) -> None:
         up, down = ([x.astype(np.longdouble) + sign * step * (j == k) for j, x in enumerate(at)] for sign in (1, -1))
         slope = (function(*up) - function(*down)) / (2 * step)
         kernel = ew.kernel(part.strip())
-        wanted = {letter: x for letter, x in zip("ab", at) if letter in kernel_arguments(part)}
+        wanted = {letter: x for letter, x in zip("ab", at) if letter in kernel.arguments}
         got = kernel(**wanted) if wanted else np.full_like(first, float(part))
         np.testing.assert_allclose(got, slope.astype(np.float64), rtol=1e-7, atol=1e-9, err_msg=part)
-
-
-def kernel_arguments(text: str) -> set[str]:
-    import re
-
-    return set(re.findall(r"\b[abc]\b", text))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -12,14 +12,13 @@ from pathlib import Path
 import elsewise as ew
 import pytest
 
+from .conftest import python
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(*command: str, code: int = 0, **env: str) -> str:
-    done = subprocess.run(
-        [sys.executable, *command], capture_output=True, text=True, env={**os.environ, **env}, timeout=300, check=False
-    )
-    assert done.returncode == code, done.stdout + done.stderr
+    done = python(*command, code=code, **env)
     return done.stdout + done.stderr
 
 

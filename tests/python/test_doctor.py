@@ -8,7 +8,6 @@ import ctypes
 import importlib.util
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,14 @@ import numpy
 import pytest
 from elsewise import _doctor, _environment, _nvrtc
 
+from .conftest import python
+
 PACKAGE = Path(ew._elsewise.__file__).parent
 
 
 def doctor(*options: str, code: int, **env: str) -> str:
-    command = [sys.executable, *options, "-m", "elsewise", "doctor"]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **env}, timeout=120, check=False)
-    assert done.returncode == code and not done.stderr, done.stdout + done.stderr
+    done = python(*options, "-m", "elsewise", "doctor", code=code, **env)
+    assert not done.stderr, done.stderr
     return done.stdout
 
 
@@ -88,13 +88,7 @@ def test_without_numpy(tmp_path: Path) -> None:
 
 def test_a_rule_without_numpy_says_what_is_missing(tmp_path: Path) -> None:
     code = "import elsewise as ew\ntry: ew.kernel\nexcept ImportError as e: print(e)\nprint(hasattr(ew, 'nothing'))"
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", code],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": only(tmp_path)},
-        check=False,
-    )
+    done = python("-S", "-c", code, PYTHONPATH=only(tmp_path))
     assert done.stdout == "elsewise needs NumPy: pip install numpy\nFalse\n", done.stderr
 
 

@@ -4,25 +4,17 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from .conftest import python
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 def run(example: Path, *arguments: str, **env: str) -> str:
-    done = subprocess.run(
-        [sys.executable, str(example), *arguments],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **env},
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = python(str(example), *arguments, **env)
     assert not done.stderr, done.stderr
     return done.stdout
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,8 @@ from pathlib import Path
 import elsewise as ew
 import pytest
 from elsewise import _new
+
+from .conftest import python
 
 RULES = [
     "i<n/4: x*0.5; i>=n-n/4: x*2; else x",
@@ -36,15 +37,7 @@ RULES = [
 
 
 def command(*arguments: str, code: int = 0, **env: str) -> tuple[str, str]:
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **env},
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == code, done.stdout + done.stderr
+    done = python(*arguments, code=code, **env)
     return done.stdout, done.stderr
 
 

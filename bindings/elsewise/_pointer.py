@@ -33,7 +33,7 @@ def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
 def ptr(address: SupportsInt, dtype: Any, shape: int | Sequence[int], strides: Sequence[int] | None = None) -> Pointer:
     """A raw address for :meth:`Kernel.launch`.
 
-    address: anything that `int()` takes: an int, a PyCUDA `DeviceAllocation`, a `ctypes.c_void_p` value.
+    address: an int, or an object that stands for one: a PyCUDA `DeviceAllocation`, a `ctypes.c_void_p`.
     dtype: "f32", "float32", `np.float32`, `torch.float32`, …
     shape: an int or a tuple. strides: in elements; None means contiguous. The address is that of element 0.
     """

@@ -50,33 +50,6 @@ void fill_layout(const Plan &plan, Launch &launch) {
     case SlotKind::In:
       pointer = int32_t(s.index);
       break;
-    case SlotKind::Rows:
-      slot.integer = loop.rows;
-      break;
-    case SlotKind::Extent:
-      slot.integer = loop.extent;
-      break;
-    case SlotKind::RowLength:
-      slot.integer = loop.lengths[s.index];
-      break;
-    case SlotKind::RowPitch:
-      slot.integer = loop.pitches[s.index];
-      break;
-    case SlotKind::InnerPitch:
-      slot.integer = loop.inner_pitch;
-      break;
-    case SlotKind::OutStride:
-      slot.integer = loop.out.rows[s.index];
-      break;
-    case SlotKind::InStride:
-      slot.integer = loop.inputs[s.index].rows[s.box];
-      break;
-    case SlotKind::OutInner:
-      slot.integer = loop.out.inner;
-      break;
-    case SlotKind::InInner:
-      slot.integer = loop.inputs[s.index].inner;
-      break;
     case SlotKind::Shift:
       launch.shift = at;
       break;
@@ -87,6 +60,7 @@ void fill_layout(const Plan &plan, Launch &launch) {
       launch.live = at;
       break;
     default:
+      slot.integer = loop_slot(loop, s).value_or(0);
       break;
     }
     launch.slots.push_back(slot);

@@ -63,6 +63,31 @@ Loop make_loop(DimsRef domain, DimsRef out, std::span<const Dims> inputs, const 
   return loop;
 }
 
+std::optional<int64_t> loop_slot(const Loop &loop, const SlotInfo &s) {
+  switch (s.kind) {
+  case SlotKind::Rows:
+    return loop.rows;
+  case SlotKind::Extent:
+    return loop.extent;
+  case SlotKind::RowLength:
+    return loop.lengths[s.index];
+  case SlotKind::RowPitch:
+    return loop.pitches[s.index];
+  case SlotKind::InnerPitch:
+    return loop.inner_pitch;
+  case SlotKind::OutStride:
+    return loop.out.rows[s.index];
+  case SlotKind::InStride:
+    return loop.inputs[s.index].rows[s.box];
+  case SlotKind::OutInner:
+    return loop.out.inner;
+  case SlotKind::InInner:
+    return loop.inputs[s.index].inner;
+  default:
+    return std::nullopt;
+  }
+}
+
 static Access contiguity(const Loop &loop, size_t input, const Operand &operand) {
   if (!operand.read) return Access::Absent;
   if (operand.zero_dim || loop.inputs[input].inner == 0) return Access::Broadcast;

@@ -2,7 +2,7 @@
 // From shapes and strides to the loop that is run: rows x inner axis in the output's memory order, and the Form that
 // decides code. It reads no element.
 #pragma once
-#include "compiler/ir/ir.h"
+#include "compiler/ir/abi.h"
 #include "runtime/layout/domain.h"
 
 namespace elsewise {
@@ -36,6 +36,10 @@ struct Positions {
 /// used, the flat position) walks as one and of which neither's own position is used. Strides are over the domain.
 /// `domain` holds no 0.
 Loop make_loop(DimsRef domain, DimsRef out, std::span<const Dims> inputs, const Positions &);
+
+/// What a launch is given in a slot that the loop alone decides: counts, lengths, pitches and strides; nullopt for
+/// every other.
+std::optional<int64_t> loop_slot(const Loop &, const SlotInfo &);
 
 /// One elementwise operand of a loop.
 struct Operand {

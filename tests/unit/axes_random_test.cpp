@@ -41,38 +41,12 @@ public:
     case SlotKind::Uniform:
       v = uniform_slot(k[k.uniforms[s.index]].type, values_[k.uniforms[s.index]]);
       break;
-    case SlotKind::Rows:
-      v.integer = loop_.rows;
-      break;
-    case SlotKind::Extent:
-      v.integer = loop_.extent;
-      break;
     case SlotKind::Begin:
     case SlotKind::End:
       v.integer = clamp_bound(values_[bound_node(k, s)], bound_axis(k, s) == flat_axis ? count_ : loop_.extent);
       break;
-    case SlotKind::RowLength:
-      v.integer = loop_.lengths[s.index];
-      break;
-    case SlotKind::RowPitch:
-      v.integer = loop_.pitches[s.index];
-      break;
-    case SlotKind::InnerPitch:
-      v.integer = loop_.inner_pitch;
-      break;
-    case SlotKind::OutStride:
-      v.integer = loop_.out.rows[s.index];
-      break;
-    case SlotKind::InStride:
-      v.integer = loop_.inputs[s.index].rows[s.box];
-      break;
-    case SlotKind::OutInner:
-      v.integer = loop_.out.inner;
-      break;
-    case SlotKind::InInner:
-      v.integer = loop_.inputs[s.index].inner;
-      break;
     default:
+      v.integer = loop_slot(loop_, s).value_or(0);
       break;
     }
     return v;

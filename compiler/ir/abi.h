@@ -19,6 +19,7 @@ static_assert(sizeof(Slot) == 8);
 enum class SlotKind : uint8_t {
   Out,        // pointer of output `index`
   In,         // pointer of argument `index` (absent if it is the same view as `out`)
+  Table,      // pointer of argument `index` as it is read at indices: never moved, never the same view as `out`
   Uniform,    // Kernel::uniforms[index], in its node's type
   Rows,       // i64: number of rows                                         (form.rows > 0)
   Extent,     // i64: positions along the inner axis
@@ -32,6 +33,8 @@ enum class SlotKind : uint8_t {
   InStride,   // i64, elements: argument `index`'s stride along row axis `box`
   OutInner,   // i64, elements: output's inner stride                        (out access Strided)
   InInner,    // i64, elements: argument `index`'s inner stride              (access Strided)
+  TableStride, // i64, elements: argument `index`'s own stride along its axis `box`, for reads at indices (the last axis
+               // of a Form::dense one has none); 0 for an axis of length 1 that every read takes at the own position
   Shift,      // int32: (out's address / size) mod V                          (GPU only)
   Blocks,     // uint32: blocks along the inner axis                          (GPU only, form.rows > 0)
   Live,       // LiveRanges by value: 48 bytes                                (GPU only, see has_live)

@@ -15,18 +15,21 @@ static uint64_t mix(uint64_t h, uint64_t v) {
   return h ^ h >> 29;
 }
 
+// Operands stand in Kernel::operands.
+static bool has_list(Op op) { return op == Op::Call || op == Op::Read; }
+
 static uint64_t hash(const Kernel &k, const Inst &i) {
   uint64_t h = mix(uint64_t(i.op) << 24 | uint64_t(i.sub) << 16 | uint64_t(i.type) << 8, i.a);
-  if (i.op != Op::Call) return mix(mix(h, i.b), i.c);
-  h = uint64_t(i.op) << 24 | uint64_t(i.sub) << 16 | uint64_t(i.type) << 8;
+  if (!has_list(i.op)) return mix(mix(h, i.b), i.c);
+  h = mix(uint64_t(i.op) << 24 | uint64_t(i.sub) << 16 | uint64_t(i.type) << 8, i.c);
   for (uint32_t n = 0; n < i.b; ++n) h = mix(h, k.operands[i.a + n]);
   return h;
 }
 
 static bool same(const Kernel &k, const Inst &a, const Inst &b) {
   if (a.op != b.op || a.sub != b.sub || a.type != b.type || a.stage != b.stage) return false;
-  if (a.op != Op::Call) return a == b;
-  if (a.b != b.b) return false;
+  if (!has_list(a.op)) return a == b;
+  if (a.b != b.b || a.c != b.c) return false;
   for (uint32_t n = 0; n < a.b; ++n)
     if (k.operands[a.a + n] != k.operands[b.a + n]) return false;
   return true;
@@ -37,6 +40,7 @@ static bool host_type(DType d) { return d == DType::Index || d == DType::F64 || 
 Stage natural_stage(const Kernel &k, const Inst &i) {
   if (i.op == Op::Const || i.op == Op::Param || i.op == Op::Len || i.op == Op::ArgLen) return Stage::Host;
   if (i.op == Op::Load) return Stage::Element;
+  const bool rows = !k.form.row_axes.empty();
   if (i.op == Op::Pos) {
     const auto &rows = k.form.row_axes;
     return std::find(rows.begin(), rows.end(), i.a) == rows.end() ? Stage::Element : Stage::Row;
@@ -47,6 +51,8 @@ Stage natural_stage(const Kernel &k, const Inst &i) {
     if (k[o].stage > latest) latest = k[o].stage;
     plain &= i.op == Op::Cast || host_type(k[o].type);
   }
+  // What no position enters is read in every row, where there are rows.
+  if (i.op == Op::Read) return latest != Stage::Host ? latest : rows ? Stage::Row : Stage::Element;
   return latest == Stage::Host && !plain ? Stage::Element : latest;
 }
 
@@ -64,14 +70,14 @@ NodeId Builder::intern(Inst i) {
   i.stage = natural_stage(kernel_, i);
   const uint64_t h = hash(kernel_, i);
   if (const NodeId n = find(i, h); n != no_node) {
-    if (i.op == Op::Call) kernel_.operands.resize(i.a); // the list was appended for this look-up only
+    if (has_list(i.op)) kernel_.operands.resize(i.a); // the list was appended for this look-up only
     return n;
   }
   const NodeId n = NodeId(kernel_.insts.size());
   kernel_.insts.push_back(i);
   kernel_.spans.resize(n);
   const bool arithmetic = i.op == Op::Unary || i.op == Op::Binary || i.op == Op::Call;
-  kernel_.spans.push_back(arithmetic && i.type == DType::Index ? where_ : Span{});
+  kernel_.spans.push_back((arithmetic && i.type == DType::Index) || i.op == Op::Read ? where_ : Span{});
   seen_.emplace(h, n);
   return n;
 }
@@ -184,6 +190,26 @@ NodeId Builder::call(uint8_t row, DType type, std::vector<NodeId> list) {
   const uint32_t first = uint32_t(kernel_.operands.size());
   kernel_.operands.insert(kernel_.operands.end(), list.begin(), list.end());
   return intern({.op = Op::Call, .sub = row, .type = type, .a = first, .b = uint32_t(list.size())});
+}
+
+NodeId Builder::read(const Reading &reading, NodeId condition, std::vector<NodeId> indices) {
+  const DType type = kernel_.arguments[reading.argument].type.dtype;
+  if (condition != no_node && kernel_[condition].op == Op::Const) {
+    if (!kernel_.constants[kernel_[condition].a].integer) return constant(type, {});
+    condition = no_node;
+  }
+  const auto known = std::find(kernel_.reads.begin(), kernel_.reads.end(), reading);
+  const uint32_t at = uint32_t(known - kernel_.reads.begin());
+  if (known == kernel_.reads.end()) kernel_.reads.push_back(reading);
+  const uint32_t first = uint32_t(kernel_.operands.size());
+  if (condition != no_node) kernel_.operands.push_back(condition);
+  kernel_.operands.insert(kernel_.operands.end(), indices.begin(), indices.end());
+  return intern({.op = Op::Read,
+                 .sub = condition != no_node,
+                 .type = type,
+                 .a = first,
+                 .b = uint32_t(kernel_.operands.size()) - first,
+                 .c = at});
 }
 
 } // namespace elsewise

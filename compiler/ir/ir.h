@@ -43,6 +43,9 @@ enum class Op : uint8_t {
   Where,   // a ? b : c; b and c of the node's type
   Cast,    // of a to the node's type
   Call,    // sub: row of the builtin table; operands [a, a + b) in Kernel::operands
+  Read,    // an argument's element at indices; operands [a, a + b) in Kernel::operands, c: index into Kernel::reads. The
+           // operands are one Index node an axis of the argument; if sub is 1, a Bool node stands before them, and where
+           // it is false nothing is read and the element is 0
 };
 enum class UnaryOp : uint8_t { Neg, BitNot };
 enum class BinaryOp : uint8_t { Add, Sub, Mul, Div, FloorDiv, Mod, Pow, Shl, Shr, BitAnd, BitOr, BitXor };
@@ -75,6 +78,32 @@ struct Constant {
 struct Range {
   uint8_t axis;
   NodeId lo = no_node, hi = no_node;
+};
+
+/// What a proof that an index is in bounds took from the shapes of a call, for the host to look at.
+struct Premise {
+  enum What : uint8_t {
+    NotEmpty, // axis `axis` of the argument has an element
+    AsLong,   // it is as long as the domain's `of`, an index into Kernel::axes, or flat_axis
+  } what;
+  uint8_t axis;
+  uint8_t of = 0;
+  bool operator==(const Premise &) const = default;
+};
+
+/// What is read at indices, and why each index is in bounds. Sets of axes are bits, axis 0 the lowest.
+struct Reading {
+  uint32_t argument;
+  uint64_t own = 0;              // axes read at the element's own position: `..`. A call sees to it that such an axis is
+                                 // as long as the domain's, or has length 1 and stride 0
+  bool settled = false;          // the bounds pass has looked at it; until then the rest says nothing
+  uint64_t proved = 0;           // axes whose index is in bounds wherever the read is reached, given the premises
+  uint64_t checked = 0;          // axes whose index the host works out at a call for the positions that reach the read:
+                                 // those not proved, and those proved whose premises fail
+  std::vector<Premise> premises; // of what is proved
+  bool free = false;             // what is proved needs no guard of a piece, only the read's own condition: so it holds
+                                 // wherever the read stands
+  bool operator==(const Reading &) const = default;
 };
 
 struct Piece {
@@ -140,6 +169,7 @@ struct Form {
   Access out = Access::Vector; // Vector or Strided
   std::vector<Access> args;    // by argument; parameters: Absent
   std::vector<bool> same_view; // by argument: the identical view as `out`: no restrict, one pointer
+  std::vector<bool> dense;     // by argument: read at indices, and its last axis is contiguous; may be shorter
   uint8_t vector = 4;          // V: positions a thread (GPU)
   // Where the kernel's axes went: an index into Kernel::axes, or no_axis where the loop's axis holds no position that a
   // node uses. An axis of length 1 is in no loop: its position is 0.
@@ -150,10 +180,11 @@ struct Form {
 
 struct Kernel {
   std::vector<Inst> insts;
-  std::vector<Span> spans; // by node, outside the hash: where index arithmetic was written first (empty: nowhere); may
-                           // be shorter than insts
+  std::vector<Span> spans; // by node, outside the hash: where index arithmetic or a read was written first (empty:
+                           // nowhere); may be shorter than insts
   std::vector<NodeId> operands;
   std::vector<Constant> constants;
+  std::vector<Reading> reads; // equal ones are one
   std::vector<Argument> arguments;
   std::vector<Axis> axes;
   std::vector<DType> outputs; // k outputs; one today
@@ -182,7 +213,7 @@ Stage natural_stage(const Kernel &, const Inst &);
 class Builder {
 public:
   explicit Builder(Kernel &);
-  /// Where the nodes made from now on were written; kept for index arithmetic.
+  /// Where the nodes made from now on were written; kept for index arithmetic and reads.
   void at(Span where) { where_ = where; }
   NodeId constant(DType, Constant);
   NodeId integer(DType, __int128);
@@ -200,6 +231,8 @@ public:
   NodeId where(NodeId, NodeId, NodeId);
   NodeId cast(NodeId, DType);
   NodeId call(uint8_t row, DType, std::vector<NodeId>);
+  /// `condition`: no_node if it is read always. One index an axis of the argument.
+  NodeId read(const Reading &, NodeId condition, std::vector<NodeId> indices);
 
 private:
   NodeId intern(Inst);

@@ -6,7 +6,7 @@ namespace elsewise {
 
 const char *spelling(Op op) {
   static constexpr const char *names[] = {"const",  "param",   "len",   "pos",   "arglen", "load", "unary",
-                                          "binary", "compare", "logic", "where", "cast",   "call"};
+                                          "binary", "compare", "logic", "where", "cast",   "call", "read"};
   return names[int(op)];
 }
 const char *spelling(UnaryOp op) {
@@ -47,6 +47,7 @@ std::vector<NodeId> operands(const Kernel &k, const Inst &i) {
   case Op::Where:
     return {i.a, i.b, i.c};
   case Op::Call:
+  case Op::Read:
     return {k.operands.begin() + i.a, k.operands.begin() + i.a + i.b};
   }
   return {};

@@ -57,7 +57,7 @@ void argument(raw_ostream &out, const Argument &a) {
     out << "unknown";
     break;
   case ArgKind::Tensor:
-    out << elsewise::spelling(a.type.dtype) << (a.type.zero_dim ? "[]" : "");
+    out << elsewise::spelling(a.type.dtype) << (a.type.zero_dim ? "[]" : a.type.rank >= 0 ? "[" + std::to_string(a.type.rank) + "]" : "");
     break;
   case ArgKind::Int:
     out << "int";
@@ -73,6 +73,31 @@ void argument(raw_ostream &out, const Argument &a) {
 
 // What a comparison of this type is if nothing is said.
 bool tensor_free(DType d) { return d == DType::Index || d == DType::F64 || d == DType::Bool; }
+
+void axes(raw_ostream &out, const char *label, uint64_t set) {
+  if (!set) return;
+  out << ' ' << label << '(';
+  for (int axis = 0, printed = 0; axis < 64; ++axis)
+    if (set >> axis & 1) out << (printed++ ? " " : "") << axis;
+  out << ')';
+}
+
+// `read s proved(0) if as-long(0, t) free when %4, %5`: the condition stands among the operands.
+void reading(raw_ostream &out, const Kernel &k, const Inst &i) {
+  const Reading &r = k.reads[i.c];
+  out << "read " << k.arguments[r.argument].name;
+  axes(out, "own", r.own);
+  if (r.settled) out << " settled";
+  axes(out, "proved", r.proved);
+  axes(out, "checked", r.checked);
+  for (const Premise &p : r.premises) {
+    out << (p.what == Premise::NotEmpty ? " not-empty(" : " as-long(") << int(p.axis);
+    if (p.what == Premise::AsLong) out << ' ', axis(out, k, p.of);
+    out << ')';
+  }
+  if (r.free) out << " free";
+  if (i.sub) out << " when";
+}
 
 void node(raw_ostream &out, const Kernel &k, NodeId n) {
   const Inst &i = k[n];
@@ -111,6 +136,9 @@ void node(raw_ostream &out, const Kernel &k, NodeId n) {
     break;
   case Op::Call:
     out << "call " << builtins()[i.sub].name;
+    break;
+  case Op::Read:
+    reading(out, k, i);
     break;
   case Op::Where:
   case Op::Cast:
@@ -165,6 +193,7 @@ void form(raw_ostream &out, const Kernel &k) {
   for (size_t a = 0; a < f.args.size(); ++a) {
     out << ' ' << (a < k.arguments.size() ? k.arguments[a].name : "?") << ' ' << access[int(f.args[a])];
     if (a < f.same_view.size() && f.same_view[a]) out << " same";
+    if (a < f.dense.size() && f.dense[a]) out << " dense";
   }
   if (f.inner_axis != no_axis) out << " inner ", axis(out, k, f.inner_axis);
   for (size_t r = 0; r < f.row_axes.size(); ++r)

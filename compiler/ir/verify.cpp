@@ -31,6 +31,23 @@ std::string call(const Kernel &k, const Inst &i) {
   return {};
 }
 
+std::string read(const Kernel &k, const Inst &i) {
+  if (i.c >= k.reads.size()) return "reads nothing known";
+  const Reading &r = k.reads[i.c];
+  if (r.argument >= k.arguments.size() || k.arguments[r.argument].type.kind != ArgKind::Tensor)
+    return "reads what is not a tensor";
+  const ArgType &of = k.arguments[r.argument].type;
+  if (i.type != of.dtype) return "has not the dtype of its tensor";
+  const std::vector<NodeId> list = operands(k, i);
+  if (int(list.size()) - i.sub != of.rank) return "has not one index an axis of its tensor";
+  for (size_t o = 0; o < list.size(); ++o)
+    if (k[list[o]].type != (o < i.sub ? DType::Bool : DType::Index)) return "has an index that is not an index";
+  const uint64_t all = of.rank < 64 ? (uint64_t(1) << of.rank) - 1 : ~uint64_t(0);
+  if ((r.own | r.proved | r.checked) & ~all) return "speaks of axes that its tensor lacks";
+  if (r.settled && (r.own | r.proved | r.checked) != all) return "has an index that nobody proves or checks";
+  return "";
+}
+
 std::string types(const Kernel &k, const Inst &i) {
   auto type = [&](NodeId n) { return k[n].type; };
   switch (i.op) {
@@ -83,13 +100,15 @@ std::string types(const Kernel &k, const Inst &i) {
     return type(i.a) != i.type ? "" : "converts a type to itself";
   case Op::Call:
     return call(k, i);
+  case Op::Read:
+    return read(k, i);
   }
   return "has no known operation";
 }
 
 std::string node(const Kernel &k, NodeId n) {
   const Inst &i = k[n];
-  if (i.op == Op::Call && (i.b == 0 || i.a + i.b > k.operands.size())) return "has no operands";
+  if ((i.op == Op::Call || i.op == Op::Read) && (i.b == 0 || i.a + i.b > k.operands.size())) return "has no operands";
   for (const NodeId o : operands(k, n))
     if (o >= n) return "uses a node that does not stand before it";
   if (std::string why = types(k, i); !why.empty()) return why;

@@ -11,7 +11,7 @@ enum class Binding : uint8_t {
   None,
   Position,       // index: axis, an index into Ast::header.axes, or flat_axis
   Length,         // index: likewise; `n`, `len(t)`
-  Argument,       // index: into Names::arguments
+  Argument,       // index: into Names::arguments; of a Read too
   ArgumentLength, // index: into Names::arguments; dim: which of its axes, negative from the right. `len(s)`, `len(s,
                   // d)`
   Border,         // `border()`: over every axis of the domain; with operands, over those positions alone
@@ -29,6 +29,7 @@ struct Names {
   std::vector<std::string> arguments; // in order of first use
   std::vector<bool> elementwise; // by argument: some expression uses its value, not its length alone. Only those shape
                                  // the domain
+  std::vector<bool> indexed; // by argument: some expression reads it at indices
   bool needs_rank = false; // `border()` over axes that no header counts: the signature must tell the domain's rank
 };
 

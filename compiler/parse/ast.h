@@ -22,6 +22,8 @@ enum class ExprKind : uint8_t {
   Binary,  // op (arithmetic, bits, comparison, and/or); two operands. `a <= i < b` is And of two comparisons that share
            // the operand `i`
   Call,    // payload: index into Ast::names (the function's name); operands are the arguments
+  Read,    // `s[e0, .., e1]`. payload: index into Ast::names (what is read); operands are the indices, `dots` of them
+           // before `..`
   Error,   // something that did not parse; a diagnostic was reported, later phases stay silent about it
 };
 
@@ -43,6 +45,7 @@ struct Expr {
   Span at;                       // the operator, or the name, or the literal: where a caret goes
   uint32_t first = 0, count = 0; // operands: Ast::children[first, first + count)
   uint32_t payload = 0;
+  int8_t dots = -1; // Read: how many indices stand before `..`; -1: there is none
 };
 
 enum class LiteralKind : uint8_t { Int, Float, Bool };

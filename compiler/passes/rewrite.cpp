@@ -48,6 +48,13 @@ NodeId make(const Kernel &from, NodeId n, const std::vector<NodeId> &now, Builde
     for (NodeId &o : list) o = now[o];
     return b.call(i.sub, i.type, std::move(list));
   }
+  case Op::Read: {
+    std::vector<NodeId> list = operands(from, n);
+    for (NodeId &o : list) o = now[o];
+    const NodeId condition = i.sub ? list[0] : no_node;
+    if (i.sub) list.erase(list.begin());
+    return b.read(from.reads[i.c], condition, std::move(list));
+  }
   }
   return no_node;
 }

@@ -62,7 +62,8 @@ Kernel carry_wide(const Kernel &from) {
     case Op::Where:
       i.a = use(i.a), i.b = use(i.b), i.c = use(i.c);
       break;
-    case Op::Call: {
+    case Op::Call:
+    case Op::Read: {
       const uint32_t first = uint32_t(k.operands.size());
       for (const NodeId o : operands(from, n)) {
         const NodeId mine = use(o);

@@ -58,6 +58,7 @@ struct ArgType {
   ArgKind kind = ArgKind::Unknown;
   DType dtype = DType::F32; // Tensor only
   bool zero_dim = false;    // Tensor only
+  int8_t rank = -1;         // Tensor that the rule reads at indices: how many axes it has; else -1
   bool operator==(const ArgType &) const = default;
 };
 

@@ -23,6 +23,9 @@ public:
     call.has_domain = c.shape_given, call.domain = c.domain;
   }
   CallOf(const CallOf &) = delete;
+  /// Copies of the operands elsewhere: `at` is where element 0 of argument `a` stands.
+  void move(size_t a, void *at) { args_[a].data = at; }
+  void move_out(void *at) { out_.data = at; }
   api::Call call;
 
 private:

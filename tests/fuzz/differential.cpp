@@ -75,9 +75,9 @@ bool overlaps_itself(const Input &in) {
 
 } // namespace
 
-std::optional<Case> prepare(uint64_t seed, std::map<std::string, int> &refused) {
+std::optional<Case> prepare(Program program, std::map<std::string, int> &refused) {
   Case c;
-  c.program = generate(seed);
+  c.program = std::move(program);
   Program &p = c.program;
   Source source(p.text, "<spec>");
   Sink sink;
@@ -95,6 +95,10 @@ std::optional<Case> prepare(uint64_t seed, std::map<std::string, int> &refused) 
   for (const std::string &name : c.names.arguments)
     for (const Input &in : p.inputs)
       if (in.name == name) c.arguments.push_back(&in), c.signature.args.push_back(in.type);
+  if (c.arguments.size() != c.names.arguments.size()) {
+    refused["unknown name"]++;
+    return std::nullopt;
+  }
   bool any = false;
   if (!broadcast(c.arguments, c.names.elementwise, c.domain, any)) {
     refused["broadcast"]++;
@@ -109,7 +113,7 @@ std::optional<Case> prepare(uint64_t seed, std::map<std::string, int> &refused) 
   c.typed = specialise(source, c.ast, c.names, c.signature, sink);
   if (sink.failed()) return refuse();
 
-  Random random(seed ^ 0x5eed);
+  Random random(p.seed ^ 0x5eed);
   const DType stored = c.typed.result;
   const int size = bytes(stored);
   const int64_t n = count(c.domain);

@@ -31,8 +31,8 @@ struct Case {
   int64_t fault_position = -1;
 };
 
-/// nullopt: refused by the compiler (counted by its first code in `refused`).
-std::optional<Case> prepare(uint64_t seed, std::map<std::string, int> &refused);
+/// nullopt: refused by the compiler (counted by its first code in `refused`), or it names what the program lacks.
+std::optional<Case> prepare(Program, std::map<std::string, int> &refused);
 
 /// The first difference between `out` (a copy of out_buffer after a run) and what it must be, in words; empty if there
 /// is none. Not a NaN equals another NaN by bits but as a class; bytes outside the elements must be as they were.

@@ -2,11 +2,14 @@
 // `ew_tests fuzz`: random programs, the oracle against every backend that can run here, with counts of what occurred. A
 // fixed seed gives the same programs everywhere.
 #include "tests/fuzz/call.h"
+#include "tests/fuzz/device_backend.h"
 #include "tests/fuzz/differential.h"
 #include "tests/fuzz/shim_backend.h"
+#include "tests/fuzz/shrink.h"
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <string_view>
 
 namespace elsewise::fuzz {
@@ -18,6 +21,8 @@ struct Options {
   int shim = 1000;     // of them as CUDA C, run on the CPU
   int nvrtc = 300;     // of them through NVRTC for sm_90
   int archs = 30;      // of them for every architecture
+  int device = 0;      // of them on a GPU, which must then be there
+  int report = 0;      // programs between two lines that say how far it is; 0: none
 };
 
 bool number(std::string_view arg, std::string_view name, auto &value) {
@@ -32,26 +37,46 @@ api::Fault fault(Outcome o) {
                                       : api::Fault::None;
 }
 
-// The program through the facade on the CPU. Empty if it gave what the oracle says. An overflow that interval
-// arithmetic could not rule out is `conservative`.
-std::string on_cpu(const Case &c, int &conservative) {
-  std::vector<uint8_t> out = c.out_buffer;
+Ran on_cpu(const Case &c, std::vector<uint8_t> &out) {
+  out = c.out_buffer;
   CallOf of(c, out, api::Device{});
   auto spec = api::compile(c.program.text, "<spec>");
-  if (!spec) return "the facade refused it: " + spec.message;
+  if (!spec) return {spec.fault, spec.message};
   auto plan = api::plan(spec.value, of.call);
-  api::Fault got = plan.fault;
-  std::string message = plan.message;
-  if (plan) {
-    auto done = api::run(*plan.value, of.call);
-    got = done.fault, message = done.message;
-  }
+  if (!plan) return {plan.fault, plan.message};
+  auto done = api::run(*plan.value, of.call);
+  return {done.fault, done.message};
+}
+
+// Empty if a run gave what the oracle says. An overflow that interval arithmetic could not rule out is `conservative`.
+std::string judge(const Case &c, const Ran &got, const std::vector<uint8_t> &out, int &conservative) {
   const api::Fault want = fault(c.outcome);
-  if (got != api::Fault::None && out != c.out_buffer) return "a fault after something was written: " + message;
-  if (got == want && got != api::Fault::None) return {};
-  if (got == api::Fault::Overflow && want == api::Fault::None) return ++conservative, std::string{};
-  if (got != want) return got == api::Fault::None ? "no fault where the oracle has one" : "fault: " + message;
+  if (got.fault != api::Fault::None && out != c.out_buffer)
+    return "a fault after something was written: " + got.message;
+  if (got.fault == want && got.fault != api::Fault::None) return {};
+  if (got.fault == api::Fault::Overflow && want == api::Fault::None) return ++conservative, std::string{};
+  if (got.fault != want) return got.fault == api::Fault::None ? "no fault where the oracle has one" : got.message;
   return difference(c, out);
+}
+
+// The case with the shortest text that fails on the same backend.
+std::string shortest(const Case &c, const std::function<Ran(const Case &, std::vector<uint8_t> &)> &backend) {
+  std::map<std::string, int> refused;
+  int conservative = 0;
+  std::optional<Case> last;
+  const std::string text = shrink(
+      c.program.text,
+      [&](const std::string &shorter) {
+        Program p = c.program;
+        p.text = shorter;
+        std::optional<Case> candidate = prepare(std::move(p), refused);
+        std::vector<uint8_t> out;
+        if (!candidate || judge(*candidate, backend(*candidate, out), out, conservative).empty()) return false;
+        last = std::move(candidate);
+        return true;
+      },
+      2000);
+  return last && last->program.text != c.program.text ? "shrunk to " + describe(*last) : "";
 }
 
 void print(const char *title, const std::map<std::string, int> &counts) {
@@ -66,16 +91,38 @@ int fuzz(const Options &o) {
   Seen seen;
   ShimBackend shim(o.shim, o.nvrtc, o.archs);
   const auto start = std::chrono::steady_clock::now();
-  for (uint64_t seed = o.seed; ran < o.programs; ++seed) {
-    std::optional<Case> c = prepare(seed, refused);
+  std::string why;
+  const auto device = o.device ? DeviceBackend::open(why) : nullptr;
+  if (o.device && !device) std::printf("MISMATCH: no GPU: %s\n", why.c_str()), ++failed;
+  int on_device = 0;
+  auto complain = [&](const char *where, const std::string &problem, const Case &c, auto backend) {
+    if (++failed > 20) return;
+    std::printf("MISMATCH %s: %s\n%s%s\n", where, problem.c_str(), describe(c).c_str(), shortest(c, backend).c_str());
+    std::fflush(stdout);
+  };
+  uint64_t seed = o.seed;
+  for (; ran < o.programs; ++seed) {
+    std::optional<Case> c = prepare(generate(seed), refused);
     if (!c) continue;
     ++ran;
     note(*c, seen);
     faults += c->outcome != Outcome::Value;
-    const std::string problem = on_cpu(*c, conservative);
-    if (!problem.empty() && ++failed <= 20)
-      std::printf("MISMATCH on the CPU: %s\n%s\n", problem.c_str(), describe(*c).c_str());
+    std::vector<uint8_t> out;
+    const std::string problem = judge(*c, on_cpu(*c, out), out, conservative);
+    if (!problem.empty()) complain("on the CPU", problem, *c, on_cpu);
+    if (device && on_device < o.device) {
+      ++on_device;
+      auto there = [&](const Case &other, std::vector<uint8_t> &o) { return device->run(other, o); };
+      int ignored = 0;
+      const std::string wrong = judge(*c, there(*c, out), out, ignored);
+      if (!wrong.empty()) complain("on the GPU", wrong, *c, there);
+    }
     if (problem.empty()) shim.add(std::move(*c), seen);
+    if (o.report && ran % o.report == 0) {
+      std::printf("%d programs, %d on the GPU, %d as CUDA C, %d mismatches; next seed %llu\n", ran, on_device,
+                  shim.ran(), failed + shim.failed(), static_cast<unsigned long long>(seed + 1));
+      std::fflush(stdout);
+    }
   }
   shim.finish();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -83,14 +130,15 @@ int fuzz(const Options &o) {
   print("IR nodes", seen.nodes), print("passes that changed something", seen.passes), print("layouts", seen.layouts);
   print("refused by the compiler, drawn again", refused);
   std::printf("%d programs (%d with a fault that was due, %d overflows refused on interval grounds), %d as CUDA C, %d "
-              "through NVRTC, %d of them for every architecture; %.0f s\n",
-              ran, faults, conservative, shim.ran(), shim.compiled(), shim.everywhere(), seconds);
+              "through NVRTC, %d of them for every architecture, %d on a GPU; seeds %llu to %llu; %.0f s\n",
+              ran, faults, conservative, shim.ran(), shim.compiled(), shim.everywhere(), on_device,
+              static_cast<unsigned long long>(o.seed), static_cast<unsigned long long>(seed - 1), seconds);
   if (conservative * 50 > ran) std::printf("MISMATCH: too many overflows refused on interval grounds\n"), ++failed;
   failed += shim.failed();
   const std::vector<std::string> missing = unseen(seen);
   for (const std::string &name : missing) std::printf("MISMATCH: `%s` never occurred\n", name.c_str());
   failed += int(missing.size());
-  std::printf("%d passed, %d failed, %d skipped\n", ran + shim.ran() + shim.compiled() - failed, failed,
+  std::printf("%d passed, %d failed, %d skipped\n", ran + on_device + shim.ran() + shim.compiled() - failed, failed,
               shim.skipped());
   return failed ? 1 : 0;
 }
@@ -104,10 +152,11 @@ extern "C" int ew_fuzz_main(int argc, char **argv) {
     using elsewise::fuzz::number;
     const std::string_view arg = argv[k];
     if (number(arg, "--seed", o.seed) || number(arg, "--programs", o.programs) || number(arg, "--shim", o.shim) ||
-        number(arg, "--nvrtc", o.nvrtc) || number(arg, "--archs", o.archs))
+        number(arg, "--nvrtc", o.nvrtc) || number(arg, "--archs", o.archs) || number(arg, "--device", o.device) ||
+        number(arg, "--report", o.report))
       continue;
-    std::fprintf(stderr,
-                 "usage: ew_tests fuzz [--seed=1] [--programs=4000] [--shim=1000] [--nvrtc=300] [--archs=30]\n");
+    std::fprintf(stderr, "usage: ew_tests fuzz [--seed=1] [--programs=4000] [--shim=1000] [--nvrtc=300] [--archs=30] "
+                         "[--device=0] [--report=0]\n");
     return 2;
   }
   return elsewise::fuzz::fuzz(o);

@@ -42,7 +42,7 @@ bool chooses_by_data(const Kernel &k) {
 
 void compare(uint64_t seed, int &ran) {
   std::map<std::string, int> refused;
-  const auto c = fuzz::prepare(seed, refused);
+  const auto c = fuzz::prepare(fuzz::generate(seed), refused);
   if (!c) return;
   SCOPED_TRACE(fuzz::describe(*c));
   const Source source(c->program.text, "<spec>");

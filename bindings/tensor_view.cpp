@@ -36,6 +36,12 @@ static std::optional<DType> dtype_of(DLDataType type) {
     return DType::I32;
   case kDLInt << 8 | 64:
     return DType::I64;
+  case kDLUInt << 8 | 16:
+    return DType::U16;
+  case kDLUInt << 8 | 32:
+    return DType::U32;
+  case kDLUInt << 8 | 64:
+    return DType::U64;
   case kDLFloat << 8 | 16:
     return DType::F16;
   case kDLBfloat << 8 | 16:
@@ -149,6 +155,13 @@ static std::optional<DType> dtype_of_format(const char *format, Py_ssize_t size)
   case 'l':
   case 'q':
     return size == 8 ? DType::I64 : DType::I32;
+  case 'H':
+    return DType::U16;
+  case 'I':
+    return DType::U32;
+  case 'L':
+  case 'Q':
+    return size == 8 ? DType::U64 : DType::U32;
   case 'e':
     return DType::F16;
   case 'f':

@@ -84,6 +84,15 @@ HostValue host_value_of(const Arg &a) {
   case DType::I64:
     v.integer = read(int64_t());
     break;
+  case DType::U16:
+    v.integer = read(uint16_t());
+    break;
+  case DType::U32:
+    v.integer = read(uint32_t());
+    break;
+  case DType::U64:
+    v.integer = read(uint64_t());
+    break;
   case DType::F16:
     v.real = half_value(read(uint16_t()));
     break;

@@ -72,6 +72,7 @@ Result<SpecRef> build(std::string_view text, std::string_view file) {
   spec->ast = parse(spec->source, tokens, sink);
   spec->names = resolve(spec->ast, sink);
   Signature unknown;
+  unknown.of_call = false;
   unknown.args.resize(spec->names.arguments.size());
   (void)specialise(spec->source, spec->ast, spec->names, unknown, sink);
   warn_suspicious(spec->source, spec->ast, spec->names, sink);

@@ -34,6 +34,8 @@ std::string describe(const Fact &f) {
     return "a condition";
   case Kind::Data:
     return std::string(spelling(f.dtype)) + " data";
+  case Kind::Extreme:
+    return "the end of a dtype's range";
   case Kind::Unknown:
     break;
   }
@@ -44,8 +46,12 @@ Fact join(llvm::ArrayRef<Fact> facts) {
   Fact r;
   bool unknown = false, data = false, weak = false, index = false, tensor_bool = false, wide_bool = false;
   Promotion promotion;
+  bool extremes = !facts.empty();
   for (const Fact &f : facts) {
+    extremes &= f.kind == Kind::Extreme;
+    r.extreme |= f.extreme;
     r.stage = std::max(r.stage, f.stage);
+    if (f.kind == Kind::Extreme) continue;
     r.category = std::max(r.category, f.category);
     r.tensor |= f.tensor;
     unknown |= f.kind == Kind::Unknown;
@@ -57,7 +63,9 @@ Fact join(llvm::ArrayRef<Fact> facts) {
     else if (f.kind != Kind::Unknown) promotion.add(f.dtype, f.category);
   }
   const DType promoted = promotion.result().value_or(DType::F32);
-  r.joint = unknown ? Kind::Unknown
+  r.clash = data && !unknown && promotion.clash();
+  r.joint = extremes             ? Kind::Extreme
+            : unknown || r.clash ? Kind::Unknown
             : data  ? Kind::Data
             : weak  ? (tensor_bool ? Kind::Data : Kind::WeakFloat)
             : index ? (wide_bool ? Kind::Data : Kind::Index)
@@ -197,10 +205,18 @@ private:
   static Fact unknown() { return {.kind = Kind::Unknown, .stage = Stage::Element, .category = Category::Dim}; }
 
   static Fact literal(const Literal &l) {
+    if (is_extreme(l.kind)) return {.kind = Kind::Extreme, .extreme = true, .joint = Kind::Extreme};
     if (l.kind == LiteralKind::Int) return {.kind = Kind::Index, .joint = Kind::Index, .constant = l.integer};
     if (l.kind == LiteralKind::Bool)
       return {.kind = Kind::Bool, .dtype = DType::Bool, .joint = Kind::Bool, .nominal = DType::Bool};
     return {.kind = Kind::WeakFloat, .dtype = DType::F32, .joint = Kind::WeakFloat, .nominal = DType::F32};
+  }
+
+  /// Not known, but one of its arms is an extreme.
+  static Fact undecided(const Fact &f) {
+    Fact r = unknown();
+    r.extreme = f.extreme;
+    return r;
   }
 
   Fact name(ExprId e) const {
@@ -243,6 +259,10 @@ private:
 
   bool need_bool(ExprId e, Span where, Code code, std::vector<std::string> arguments) {
     const Fact &f = kinds_.of[e];
+    if (f.extreme) {
+      report_extreme(e, where, unknown());
+      return false;
+    }
     if (f.kind == Kind::Bool || f.kind == Kind::Unknown) return true;
     arguments.insert(arguments.end(), {text(where), describe(f)});
     const Expr &x = ast_[e];
@@ -250,6 +270,39 @@ private:
     sink_.report(code, where, arguments).fixits = {
         {where, (plain ? text(where) : "(" + text(where) + ")") + " != 0", "compare with zero"}};
     return false;
+  }
+
+  void report_extreme(ExprId e, Span where, const Fact &beside) {
+    Diagnostic &d =
+        sink_.report(Code::ExtremeInside, where, {text(where), std::string(name_of(Rule::Select))});
+    if (ast_[e].kind != ExprKind::Literal) return;
+    const bool low = ast_.literal(e).kind == LiteralKind::Lowest;
+    if (floats(beside)) d.fixits = {{where, low ? "-inf" : "inf", "an infinity"}};
+    else if (whole(beside) || beside.kind == Kind::Bool) {
+      const DType of = beside.kind == Kind::Data ? beside.dtype : DType::I64;
+      d.fixits = {{where, decimal(low ? least(of) : greatest(of)), "that of " + std::string(spelling(of))}};
+    }
+  }
+
+  /// No operand from `first` on is an extreme, which is a number only where it is stored.
+  bool no_extreme(ExprId e, uint32_t first = 0) {
+    std::vector<Fact> others;
+    for (uint32_t k = 0; k < ast_[e].count; ++k)
+      if (!operand(e, k).extreme) others.push_back(operand(e, k));
+    bool none = true;
+    for (uint32_t k = first; k < ast_[e].count && none; ++k)
+      if (operand(e, k).extreme) none = false, report_extreme(ast_.child(e, k), ast_.bare(e, k), join(others));
+    return none;
+  }
+
+  /// What the operands from `first` on are together; where they have no dtype in common that is reported.
+  Fact joined(ExprId e, llvm::ArrayRef<Fact> facts, uint32_t first = 0) {
+    const Fact f = join(facts);
+    if (!f.clash) return f;
+    std::vector<Span> at;
+    for (uint32_t k = 0; k < facts.size(); ++k) at.push_back(ast_.bare(e, first + k));
+    report_clash(source_, facts, at, ast_[e].at, sink_);
+    return unknown();
   }
 
   static Fact condition(const Fact &operands) {
@@ -277,6 +330,7 @@ private:
   Fact unary(ExprId e) {
     const Operator op = ast_[e].op;
     const Fact a = operand(e, 0);
+    if (!no_extreme(e)) return unknown();
     if (op == Operator::Not) {
       if (!need_bool(ast_.child(e, 0), outer(e, 0), Code::OperandNotBool, {spelling(op)})) return unknown();
       return condition(join({a}));
@@ -299,13 +353,14 @@ private:
   Fact binary(ExprId e) {
     const Operator op = ast_[e].op;
     const Fact a = operand(e, 0), b = operand(e, 1);
+    if (!no_extreme(e)) return unknown();
     if (is_logic(op)) {
       bool good = true;
       for (uint32_t k = 0; k < 2; ++k)
         good &= need_bool(ast_.child(e, k), outer(e, k), Code::OperandNotBool, {spelling(op)});
       return good ? condition(join({a, b})) : unknown();
     }
-    if (is_comparison(op)) return comparison(a, b);
+    if (is_comparison(op)) return comparison(e, a, b);
     if (op == Operator::Sub && (a.kind == Kind::Bool || b.kind == Kind::Bool))
       return bool_minus(e, a.kind != Kind::Bool);
     if (is_bits(op) || is_shift(op))
@@ -318,7 +373,7 @@ private:
           {ast_[e].where, mended, "make them whole numbers"}};
       return unknown();
     }
-    Fact f = join({a, b});
+    Fact f = joined(e, {a, b});
     if (f.kind == Kind::Unknown) return unknown();
     if (op == Operator::Div) return quotient(e, f, b);
     if (f.kind == Kind::Index || f.kind == Kind::Data) {
@@ -350,11 +405,13 @@ private:
     return f;
   }
 
-  static Fact comparison(const Fact &a, const Fact &b) {
-    Fact f = join({a, b});
-    if (f.joint == Kind::Data) { // whole numbers of any kind are compared exactly
-      const bool exact = (whole(a) || a.kind == Kind::Bool) && (whole(b) || b.kind == Kind::Bool) &&
-                         (a.kind == Kind::Index || b.kind == Kind::Index);
+  Fact comparison(ExprId e, const Fact &a, const Fact &b) {
+    // Whole numbers of any kind are compared exactly.
+    const bool exact = (whole(a) || a.kind == Kind::Bool) && (whole(b) || b.kind == Kind::Bool) &&
+                       (a.kind == Kind::Index || b.kind == Kind::Index);
+    Fact f = exact ? join({a, b}) : joined(e, {a, b});
+    if (f.clash) f.joint = Kind::Data, f.clash = false;
+    if (f.joint == Kind::Data) {
       if (exact) f.joint = Kind::Index, f.nominal = DType::Index;
       else if (a.kind != Kind::Data && b.kind != Kind::Data)
         f.joint = Kind::WeakFloat; // a bool beside a float: doubles hold both
@@ -399,6 +456,7 @@ private:
     const uint32_t count = ast_[e].count;
     std::vector<Fact> facts;
     for (uint32_t k = 0; k < count; ++k) facts.push_back(operand(e, k));
+    if (row.rule != Rule::Select && !no_extreme(e)) return unknown();
     switch (row.rule) {
     case Rule::CastTo:
       return cast_to(facts, *parse_dtype(row.name));
@@ -418,8 +476,11 @@ private:
       break;
     }
     if (facts.empty()) return unknown();
-    Fact f = join(facts);
+    Fact f = joined(e, facts);
     if (f.kind == Kind::Unknown) return unknown();
+    if (row.rule == Rule::Ratio && f.dtype == DType::U64) // compared and subtracted as such
+      for (uint32_t k = 0; k < count; ++k)
+        check_fit(source_, kinds_, ast_.child(e, k), ast_.bare(e, k), f.dtype, sink_);
     if (row.rule == Rule::Float || row.rule == Rule::Ratio) {
       if (f.kind == Kind::Index || (f.kind == Kind::Bool && !f.tensor))
         f.kind = f.joint = Kind::WeakFloat, f.category = Category::Scalar;
@@ -498,8 +559,8 @@ private:
 
   Fact select(ExprId e, const Builtin &row, llvm::ArrayRef<Fact> facts) {
     if (!need_bool(ast_.child(e, 0), ast_.bare(e, 0), Code::OperandNotBool, {std::string(row.name)})) return unknown();
-    Fact f = join(facts.drop_front());
-    if (f.kind == Kind::Unknown) return unknown();
+    Fact f = joined(e, facts.drop_front(), 1);
+    if (f.kind == Kind::Unknown) return f.extreme ? undecided(f) : unknown();
     f.stage = std::max(f.stage, facts[0].stage);
     if (f.kind == Kind::Index) f.category = f.stage == Stage::Host ? Category::Scalar : Category::Dim;
     if (f.kind == Kind::Data || f.kind == Kind::Bool) f.category = std::max(f.category, facts[0].category);
@@ -526,12 +587,42 @@ void check_fit(const Source &source, const Kinds &kinds, ExprId e, Span where, D
   const std::string seen(source.slice(where));
   Diagnostic &diagnostic =
       sink.report(Code::DoesNotFit, where, {seen, spelling(d), decimal(least(d)), decimal(greatest(d))});
-  for (DType wide : {DType::I16, DType::I32, DType::I64})
+  for (DType wide : {DType::I16, DType::I32, DType::I64, DType::U64})
     if (bytes(wide) > bytes(d) && *f.constant >= least(wide) && *f.constant <= greatest(wide)) {
       diagnostic.fixits = {
           {where, std::string(spelling(wide)) + "(" + seen + ")", "work in " + std::string(spelling(wide))}};
       break;
     }
+}
+
+void report_clash(const Source &source, llvm::ArrayRef<Fact> facts, llvm::ArrayRef<Span> at, Span caret, Sink &sink) {
+  uint32_t a = 0, b = 1;
+  for (uint32_t k = 0; k < facts.size(); ++k)
+    for (uint32_t l = k + 1; l < facts.size(); ++l)
+      if (facts[k].kind != Kind::Extreme && facts[l].kind != Kind::Extreme && join({facts[k], facts[l]}).clash) {
+        a = k, b = l;
+        k = uint32_t(facts.size()) - 1;
+        break;
+      }
+  const auto text = [&](uint32_t k) { return std::string(source.slice(at[k])); };
+  const auto of = [&](uint32_t k) { return facts[k].kind == Kind::Index ? DType::I64 : facts[k].dtype; };
+  const auto seen = [&](uint32_t k) {
+    return facts[k].kind == Kind::Index ? std::string("i64 by its positions") : describe(facts[k]);
+  };
+  Diagnostic &d = sink.report(Code::NoCommonDtype, caret, {text(a), seen(a), text(b), seen(b)});
+  const auto mend = [&](uint32_t k, DType to) {
+    const std::string name = spelling(to);
+    d.fixits.push_back({at[k], name + "(" + text(k) + ")", "work in " + name});
+  };
+  const DType x = of(a), y = of(b);
+  if (x == DType::Bool || y == DType::Bool) mend(x == DType::Bool ? a : b, x == DType::Bool ? y : x);
+  else if (dclass(x) == dclass(y)) mend(bytes(x) < bytes(y) ? a : b, bytes(x) < bytes(y) ? y : x);
+  else { // the least signed dtype that holds both; none does for u64
+    const uint32_t plain = dclass(x) == DClass::UInt ? a : b, with_sign = plain == a ? b : a;
+    const DType wide = bytes(of(plain)) == 2 ? DType::I32 : DType::I64;
+    mend(plain, bytes(of(with_sign)) > bytes(wide) ? of(with_sign) : wide);
+    if (of(plain) == DType::U64) mend(with_sign, DType::U64);
+  }
 }
 
 Kinds find_kinds(const Source &source, const Ast &ast, const Names &names, const Signature &signature, Sink &sink) {

@@ -13,6 +13,8 @@ struct Fact {
   Stage stage = Stage::Host;
   Category category = Category::Scalar;
   bool tensor = false;                             // a tensor has entered, or a cast that names a dtype
+  bool extreme = false;                            // may be `lowest` or `highest`, by itself or in an arm
+  bool clash = false;                              // operands that torch promotes to nothing: joint is Unknown
   bool used = false;                               // some piece holds it
   Kind joint = Kind::Unknown;                      // the kind the operands are brought to
   DType nominal = DType::Index;                    // Data: what they are promoted to
@@ -29,7 +31,7 @@ struct Kinds {
 Kinds find_kinds(const Source &, const Ast &, const Names &, const Signature &, Sink &);
 
 /// What several values are together, as operands or as pieces: kind, dtype, category, tensor; joint and nominal
-/// likewise.
+/// likewise. What is an extreme alone has no say, unless all are.
 Fact join(llvm::ArrayRef<Fact>);
 /// "a whole number", "f32 data": for messages.
 std::string describe(const Fact &);
@@ -37,6 +39,8 @@ std::string describe(const Fact &);
 __int128 least(DType);
 __int128 greatest(DType);
 std::string decimal(__int128);
+/// Reports values that have no dtype in common (Fact::clash of their join), written at `at`.
+void report_clash(const Source &, llvm::ArrayRef<Fact>, llvm::ArrayRef<Span> at, Span caret, Sink &);
 /// Reports an index literal, written at `where`, that an integer dtype cannot hold.
 void check_fit(const Source &, const Kinds &, ExprId, Span where, DType, Sink &);
 

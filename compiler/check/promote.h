@@ -13,10 +13,19 @@ public:
   void add(DType, Category);
   /// The common dtype; nullopt if nothing was added, or where torch raises.
   std::optional<DType> result() const;
+  /// torch raises: u16, u32 and u64 have a dtype in common with themselves and with floats alone.
+  bool clash() const;
   Category category() const;
 
 private:
-  std::array<std::optional<DType>, 3> by_category_;
+  /// The common dtype of what one category has, if there is one. `clash`: there is none, as of u16 and i64.
+  struct Slot {
+    std::optional<DType> dtype = {};
+    bool clash = false;
+  };
+  static Slot common(Slot, Slot);
+  static Slot combine(Slot higher, Slot lower);
+  std::array<Slot, 3> by_category_;
 };
 
 } // namespace elsewise

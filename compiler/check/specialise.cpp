@@ -110,6 +110,7 @@ private:
     case Kind::WeakFloat:
       return weak(operands, f.stage);
     case Kind::Unknown:
+    case Kind::Extreme: // worked in nothing: stored
       break;
     }
     return DType::Index;
@@ -164,13 +165,29 @@ private:
       if (ast_.pieces[p].value != no_expr && typed_.reachable[p]) values.push_back(kinds_[ast_.pieces[p].value]);
     if (values.empty()) return;
     const Fact all = join(values);
+    if (all.clash) return report_pieces(values);
     if (all.kind == Kind::Unknown) return;
-    typed_.promoted = all.kind == Kind::Index ? DType::I64 : all.kind == Kind::WeakFloat ? kinds_.working : all.dtype;
+    if (all.kind == Kind::Extreme && !signature_.out) {
+      for (size_t p = ast_.pieces.size(); p-- > 0 && signature_.of_call;)
+        if (typed_.reachable[p] && ast_.pieces[p].value != no_expr) {
+          sink_.report(Code::ExtremeAlone, shown(p), {std::string(source_.slice(shown(p)))});
+          break;
+        }
+      return;
+    }
+    typed_.promoted = all.kind == Kind::Extreme ? *signature_.out : all.kind == Kind::Index ? DType::I64 : all.kind == Kind::WeakFloat ? kinds_.working : all.dtype;
     typed_.result = signature_.out.value_or(typed_.promoted);
     if (sink_.failed()) return;
     for (size_t p = 0; p < ast_.pieces.size(); ++p)
       if (typed_.reachable[p]) check_fit(source_, kinds_, ast_.pieces[p].value, shown(p), typed_.promoted, sink_);
     if (!can_cast(typed_.promoted, typed_.result)) report_store();
+  }
+
+  void report_pieces(const std::vector<Fact> &values) {
+    std::vector<Span> at;
+    for (size_t p = 0; p < ast_.pieces.size(); ++p)
+      if (ast_.pieces[p].value != no_expr && typed_.reachable[p]) at.push_back(shown(p));
+    if (!sink_.failed()) report_clash(source_, values, at, at.back(), sink_);
   }
 
   Span shown(size_t p) const { return ast_.bare(ast_.pieces[p].value, ast_.pieces[p].value_written); }
@@ -181,7 +198,7 @@ private:
       const ExprId value = ast_.pieces[p].value;
       const Fact &f = kinds_[value];
       const DType d = f.kind == Kind::WeakFloat ? kinds_.working : f.dtype;
-      if (!typed_.reachable[p] || can_cast(d, typed_.result)) continue;
+      if (!typed_.reachable[p] || f.kind == Kind::Extreme || can_cast(d, typed_.result)) continue;
       const Span where = shown(p);
       sink_.report(Code::CannotStore, where, {spelling(typed_.promoted), to}).fixits = {
           {where, to + "(" + std::string(source_.slice(where)) + ")", "convert it"}};

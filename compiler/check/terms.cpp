@@ -212,6 +212,7 @@ Linear Guards::named(ExprId e, Use use) {
   if (is_new && f.kind == Kind::Data) {
     Linear low = Linear::of_wide(least(f.dtype)), high = Linear::of_wide(greatest(f.dtype));
     if (bytes(f.dtype) < 8) between(a, low, high);
+    else if (dclass(f.dtype) == DClass::UInt) prover_.fact(a, prover_.row(low.plus(Linear::of_atom(a), -1)));
   }
   return Linear::of_atom(a);
 }
@@ -501,6 +502,7 @@ std::string Guards::structure(ExprId e, Use use) {
   const Expr &x = ast_[e];
   if (x.kind == ExprKind::Literal) {
     const Literal &l = ast_.literal(e);
+    if (is_extreme(l.kind)) return l.kind == LiteralKind::Lowest ? "#lowest" : "#highest";
     return l.kind == LiteralKind::Float ? "#" + std::to_string(std::bit_cast<uint64_t>(l.real))
                                         : "#" + decimal(l.integer);
   }

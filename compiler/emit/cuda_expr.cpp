@@ -244,7 +244,7 @@ private:
     case Op::Where: {
       const std::string c = wrap(text(i.a), LogicalOr);
       auto arm = [&](NodeId o) {
-        const bool wide_literal = is_literal(k_, o) && (i.type == DType::I64 || i.type == DType::Index);
+        const bool wide_literal = is_literal(k_, o) && bytes(i.type) == 8 && !is_float(i.type);
         return wide_literal ? Text{literal(i.type, k_.constants[k_[o].a], k_.form.wide, true), Prefix, true} : text(o);
       };
       const Text a = arm(i.b), b = arm(i.c);
@@ -273,7 +273,8 @@ private:
     }
     if (i.type == DType::Bool) return {"!" + wrap(text(i.a), Prefix), Prefix, true};
     const std::string s = "~" + wrap(text(i.a), Prefix);
-    if (i.type == DType::U8) return {"(u8)(" + s + ")", Prefix, true};
+    if (dclass(i.type) == DClass::UInt && bytes(i.type) < 4)
+      return {"(" + std::string(stored(i.type)) + ")(" + s + ")", Prefix, true};
     return {s, Prefix, bytes(i.type) >= 4 && text(i.a).exact};
   }
 
@@ -297,8 +298,9 @@ private:
     };
     Text a = nested(i.a) ? unsigned_text(i.a) : text(i.a);
     const Text b = nested(i.b) ? unsigned_text(i.b) : text(i.b);
-    // C works 8 and 16 bits in int, which holds sums of them and the product of two.
-    const bool fits_int = bytes(i.type) < 4 && (prec == Sum || (!nested(i.a) && !nested(i.b)));
+    // C works 8 and 16 bits in int, which holds sums of them and the product of two, unless of u16.
+    const bool fits_int =
+        bytes(i.type) < 4 && (prec == Sum || (!nested(i.a) && !nested(i.b) && i.type != DType::U16));
     if (!a.is_unsigned && !b.is_unsigned && !fits_int)
       a = {(bytes(i.type) == 8 ? "(u64)" : "(unsigned)") + under_cast(a), Prefix, false, true};
     const char *spelt = op == BinaryOp::Add ? " + " : op == BinaryOp::Sub ? " - " : " * ";
@@ -377,12 +379,12 @@ private:
     const Inst &i = k_[n];
     const CompareOp op = CompareOp(i.sub);
     const int prec = op == CompareOp::Eq || op == CompareOp::Ne ? Equality : Relation;
-    // All integer types are signed or narrower than int, so C's own conversions keep every value: a cast to Index says
-    // nothing here.
+    // C's own conversions keep every value of what is signed or narrower than int: a cast of it to Index says nothing
+    // here.
     auto side = [&](NodeId o) {
       const Inst &c = k_[o];
-      const bool bare = c.op == Op::Cast && c.type == DType::Index && is_integer(k_[c.a].type) && !done_.contains(o) &&
-                        uses_[o] == 1 && !is_leaf(k_, o);
+      const bool bare = c.op == Op::Cast && c.type == DType::Index && is_integer(k_[c.a].type) && k_[c.a].type != DType::U32 &&
+                        !done_.contains(o) && uses_[o] == 1 && !is_leaf(k_, o);
       return wrap(text(bare ? c.a : o), Shift);
     };
     const std::string a = side(i.a), b = side(i.b);

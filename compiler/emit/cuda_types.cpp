@@ -21,6 +21,12 @@ std::string_view stored(DType d) {
   case DType::I64:
   case DType::Index:
     return "i64";
+  case DType::U16:
+    return "u16";
+  case DType::U32:
+    return "u32";
+  case DType::U64:
+    return "u64";
   case DType::F16:
     return "f16";
   case DType::BF16:
@@ -43,6 +49,7 @@ static std::string integer_literal(DType d, __int128 v, bool wide, bool exact) {
   const bool is_int = v > -(__int128(1) << 31) && v < (__int128(1) << 31);
   const bool is_i64 = v > -(__int128(1) << 63) && v < (__int128(1) << 63);
   std::string s;
+  if (d == DType::U32 || d == DType::U64) return std::to_string((unsigned long long)v) + (d == DType::U32 ? "u" : "ull");
   if (is_i64) {
     s = std::to_string((long long)v);
     if (!is_int && d != DType::I32) s += "ll";
@@ -54,7 +61,7 @@ static std::string integer_literal(DType d, __int128 v, bool wide, bool exact) {
     s = "((i128)" + std::to_string((long long)(v >> 64)) + " << 64 | " + std::to_string((unsigned long long)u) + "ull)";
     if (v < 0) s = "(-(i128)1 - " + integer_literal(d, -1 - v, wide, false) + ")";
   }
-  if (exact && (d == DType::I8 || d == DType::U8 || d == DType::I16 || (d == DType::Index && wide)))
+  if (exact && (d == DType::I8 || d == DType::U8 || d == DType::I16 || d == DType::U16 || (d == DType::Index && wide)))
     s = "(" + std::string(value(d, wide)) + ")" + s;
   return s;
 }
@@ -145,6 +152,9 @@ R"(__device__ {T} shift_right({T} a, {T} b) { return b < {W} ? a >> b : 0; })", 
 R"(__device__ int to_i32({T} x) {
   return x >= 0x1p31f ? 0x7fffffff : x <= -0x1p31f ? -0x7fffffff - 1 : x == x ? (int)x : 0;
 })", "", "", ""},
+    {"to_u16", "__device__ u16 to_u16({T} x) { return x >= 65535 ? 65535 : x > 0 ? (u16)x : 0; }", "", "", ""},
+    {"to_u32", "__device__ u32 to_u32({T} x) { return x >= 0x1p32f ? 0xffffffffu : x > 0 ? (u32)x : 0; }", "", "", ""},
+    {"to_u64", "__device__ u64 to_u64({T} x) { return x >= 0x1p64f ? 0xffffffffffffffffull : x > 0 ? (u64)x : 0; }", "", "", ""},
     {"to_i64",
 R"(__device__ i64 to_i64({T} x) {
   return x >= 0x1p63f ? 0x7fffffffffffffff : x <= -0x1p63f ? -0x7fffffffffffffff - 1 : x == x ? (i64)x : 0;
@@ -255,6 +265,8 @@ static constexpr Prelude preludes[] = {
     {"u64", "typedef unsigned long long u64;", ""},
     {"i128", "typedef __int128 i128;", ""},
     {"u8", "typedef unsigned char u8;", ""},
+    {"u16", "typedef unsigned short u16;", ""},
+    {"u32", "typedef unsigned u32;", ""},
     {"i8", "typedef signed char i8;", ""},
     {"i16", "typedef short i16;", ""},
     {"f16", "typedef unsigned short f16;", "its bits"},

@@ -9,6 +9,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <functional>
 
 namespace elsewise {
 namespace {
@@ -88,6 +89,24 @@ const char *method(DType d) {
   }
 }
 
+/// Those of which torch has a dtype and hardly more.
+bool is_bare(DType d) { return dclass(d) == DClass::UInt && bytes(d) > 1; }
+
+Operator mirrored(Operator op) {
+  switch (op) {
+  case Operator::Lt:
+    return Operator::Gt;
+  case Operator::Le:
+    return Operator::Ge;
+  case Operator::Gt:
+    return Operator::Lt;
+  case Operator::Ge:
+    return Operator::Le;
+  default:
+    return op;
+  }
+}
+
 std::string filled(std::string_view text, const std::vector<std::string> &operands) {
   std::string out;
   for (size_t k = 0; k < text.size(); ++k) {
@@ -164,6 +183,18 @@ Python TorchExpressions::infix(const Python &a, Operator op, const Python &b, DT
   const bool power = op == Operator::Pow; // associates to the right, and takes a sign only there
   const Level left = power ? Level::Atom : l, right = power ? Level::Unary : Level(int(l) + 1);
   return {at(a, left) + " " + spelling(op) + " " + at(b, right), l, a.tensor || b.tensor, result};
+}
+
+Python TorchExpressions::unsigned_text(const std::string &op, const Python &a, const Python &b, DType d) {
+  const bool compares = op[0] == '=' || op[0] == '!' || op == "<" || op == ">" || op == "<=" || op == ">=";
+  return {helper("_unsigned") + "(\"" + op + "\", " + a.text + ", " + b.text + ", " + dtype(d) + ")", Level::Atom, true,
+          compares ? DType::Bool : d};
+}
+
+/// Two operands in the type that they are worked in.
+Python TorchExpressions::operated(const Python &a, Operator op, const Python &b, DType compute, DType result) {
+  if (is_bare(compute) && (a.tensor || b.tensor)) return unsigned_text(spelling(op), a, b, compute);
+  return infix(a, op, b, result);
 }
 
 Python TorchExpressions::value(ExprId e, Use use) {
@@ -302,7 +333,51 @@ Python TorchExpressions::cast(Python c, DType d) {
   return r;
 }
 
+bool TorchExpressions::holds_extreme(ExprId e) const {
+  if (ast_[e].kind == ExprKind::Literal) return is_extreme(ast_.literal(e).kind);
+  if (ast_[e].kind != ExprKind::Call || names_.of[e].binding != Binding::Builtin ||
+      builtins()[names_.of[e].index].rule != Rule::Select)
+    return false;
+  if (const auto known = extremes_.find(e); known != extremes_.end()) return known->second;
+  return extremes_[e] = holds_extreme(ast_.child(e, 1)) || holds_extreme(ast_.child(e, 2));
+}
+
+/// The least or greatest value of a dtype.
+Python TorchExpressions::extreme(bool high, DType d) {
+  if (d == DType::Bool) return {high ? "True" : "False", Level::Atom, false, d, true, double(high)};
+  const std::string limits = is_float(d) ? ".finfo(" : ".iinfo(";
+  const Python c{global("torch") + limits + dtype(d) + ")" + (high ? ".max" : ".min"), Level::Atom, false,
+                 is_float(d) ? DType::F64 : DType::Index};
+  return d == DType::U64 ? as_tensor(c, d) : c; // an int beyond 64 bits with a sign
+}
+
+/// A whole value of which an arm is an extreme, every arm in the dtype of the result; `through`: what the choices
+/// around it are worked in.
+Python TorchExpressions::stored_arm(ExprId e, DType d, std::vector<DType> &through) {
+  if (ast_[e].kind == ExprKind::Literal && is_extreme(ast_.literal(e).kind))
+    return as_tensor(extreme(ast_.literal(e).kind == LiteralKind::Highest, d), d);
+  if (!holds_extreme(e)) {
+    Python c = value(e, Use::Value);
+    for (size_t k = through.size(); k-- > 0;)
+      if (c.tensor || through[k] != DType::Index) c = as_tensor(c, through[k]);
+    return as_tensor(c, d);
+  }
+  const ExprType &t = typed_.at(e, Use::Value);
+  const Python condition = value(ast_.child(e, 0), Use::Value);
+  const bool worked = t.type.kind != Kind::Extreme;
+  if (worked) through.push_back(t.compute);
+  const Python a = stored_arm(ast_.child(e, 1), d, through), b = stored_arm(ast_.child(e, 2), d, through);
+  if (worked) through.pop_back();
+  return chosen(builtins()[names_.of[e].index], condition, a, b, d, false);
+}
+
 Python TorchExpressions::stored(ExprId e, DType d) {
+  if (ast_[e].kind == ExprKind::Literal && is_extreme(ast_.literal(e).kind))
+    return extreme(ast_.literal(e).kind == LiteralKind::Highest, d);
+  if (holds_extreme(e)) {
+    std::vector<DType> through;
+    return stored_arm(e, d, through);
+  }
   const Python c = value(e, Use::Value);
   if (c.tensor) return cast(c, d);
   const bool whole = c.dtype != DType::F64;
@@ -321,6 +396,10 @@ Python TorchExpressions::unary(ExprId e, const ExprType &t) {
   if (op == Operator::BitNot && a.dtype == DType::Bool && !a.tensor)
     return {"not " + at(a, Level::Not), Level::Not, false, DType::Bool};
   const DType d = a.tensor ? t.compute : a.dtype;
+  if (a.tensor && is_bare(d)) { // minus is 0 - a, and ~a is -1 - a
+    const Python from{op == Operator::Neg ? "0" : decimal(greatest(d))};
+    return unsigned_text("-", from, a, d);
+  }
   Python r{spelling(op) + at(a, Level::Unary), Level::Unary, a.tensor, d};
   if (a.literal && op == Operator::Neg) r.literal = true, r.real = -a.real;
   return r;
@@ -346,7 +425,7 @@ Python TorchExpressions::binary(ExprId e, const ExprType &t) {
   const DType c = t.compute;
   Python a = to(value(ast_.child(e, 0), t.operands), c), b = to(value(ast_.child(e, 1), t.operands), c);
   const bool tensor = a.tensor || b.tensor;
-  for (uint32_t k = 0; k < 2 && tensor; ++k) { // torch takes no int beyond 64 bits
+  for (uint32_t k = 0; k < 2 && tensor && !is_bare(c); ++k) { // torch takes no int beyond 64 bits
     Python &o = k ? b : a;
     const ExprId operand = ast_.child(e, k);
     if (o.tensor || o.dtype != DType::Index || ast_[operand].kind == ExprKind::Name || !may_leave_64_bits(operand))
@@ -359,6 +438,7 @@ Python TorchExpressions::binary(ExprId e, const ExprType &t) {
     const Operator logical = op == Operator::Add ? Operator::BitOr : op == Operator::Mul ? Operator::BitAnd : op;
     return infix(a, logical, b, DType::Bool);
   }
+  if (is_bare(c) && (a.tensor || b.tensor)) return unsigned_text(spelling(op), a, b, c);
   if (op == Operator::Div || op == Operator::FloorDiv || op == Operator::Mod) return division(op, a, b, c);
   if (!a.tensor && !b.tensor) {
     if (is_float(c)) return op == Operator::Pow ? on_host(op, a, b) : infix(a, op, b, DType::F64);
@@ -386,6 +466,7 @@ Python TorchExpressions::binary(ExprId e, const ExprType &t) {
 }
 
 Python TorchExpressions::division(Operator op, Python a, Python b, DType c) {
+  if (is_bare(c) && (a.tensor || b.tensor)) return unsigned_text(spelling(op), a, b, c);
   const bool nonzero = b.literal && b.real != 0 && std::isfinite(b.real);
   if (is_float(c)) {
     if (!a.tensor && !b.tensor) {
@@ -532,9 +613,42 @@ Python TorchExpressions::by_position(ExprId e, const ExprType &t) {
 
 Python TorchExpressions::comparison(ExprId e, const ExprType &t) {
   // Nothing overflows inside a comparison of indexes: where 64 bits may not do, Python's own integers do.
-  const bool large = t.operands == Use::Compare && t.type.stage != Stage::Host &&
-                     std::max(bits(ast_.child(e, 0), 31), bits(ast_.child(e, 1), 31)) > 62;
-  if (large && !by_position_ && tensor_free(e)) return by_position(e, t);
+  if (t.operands == Use::Compare && t.type.stage != Stage::Host && !by_position_ && tensor_free(e)) {
+    int least = 0, most = 0; // bits that a side may need, by parameters of 31 and of 64
+    std::set<std::string> parameters;
+    for (uint32_t k = 0; k < 2; ++k) {
+      const ExprId side = ast_.child(e, k);
+      least = std::max(least, bits(side, 31));
+      // A uniform side is Python's own, and one that no position is compared with beyond 64 bits.
+      if (typed_.at(side, t.operands).type.stage == Stage::Host || ast_[side].kind == ExprKind::Name) continue;
+      most = std::max(most, bits(side, 64));
+      parameters_of(side, parameters);
+    }
+    if (least > 62) return by_position(e, t);
+    if (most > 62 && !parameters.empty()) {
+      std::string list;
+      for (const std::string &p : parameters) list += (list.empty() ? "" : ", ") + p;
+      const Python small = compared_whole(e, t), any = by_position(e, t);
+      return {at(small, Level::Or) + " if " + helper("_small") + "(" + list + ") else " + any.text, Level::Conditional,
+              true, DType::Bool};
+    }
+  }
+  return compared_whole(e, t);
+}
+
+/// The numbers that an expression takes from the call.
+void TorchExpressions::parameters_of(ExprId whole, std::set<std::string> &names) const {
+  std::set<ExprId, std::greater<>> parts = {whole}; // operands stand before users
+  for (const ExprId e : parts) {
+    if (ast_[e].kind == ExprKind::Name && names_.of[e].binding == Binding::Argument &&
+        signature_.args[names_.of[e].index].kind != ArgKind::Tensor)
+      names.insert(names_.arguments[names_.of[e].index]);
+    for (uint32_t k = 0; k < values(ast_, names_, e); ++k) parts.insert(ast_.child(e, k));
+  }
+}
+
+/// With tensors of all positions, or at one.
+Python TorchExpressions::compared_whole(ExprId e, const ExprType &t) {
   const ExprId operand[2] = {ast_.child(e, 0), ast_.child(e, 1)};
   Python c[2] = {compared(operand[0], t), compared(operand[1], t)};
   const Operator op = ast_[e].op;
@@ -542,11 +656,19 @@ Python TorchExpressions::comparison(ExprId e, const ExprType &t) {
     if (!by_position_ && t.type.stage != Stage::Host) c[0] = as_tensor(c[0], t.compute);
     else return infix(c[0], op, c[1], DType::Bool);
   }
+  if (is_bare(t.compute)) return unsigned_text(spelling(op), to(c[0], t.compute), to(c[1], t.compute), t.compute);
+  for (int k = 0; k < 2; ++k) // an exact integer, and what int64 does not hold
+    if (t.compute == DType::Index && c[k].tensor && c[k].dtype == DType::U64) {
+      const std::string as = spelling(k ? mirrored(op) : op);
+      return {helper("_compare_uint64") + "(\"" + as + "\", " + c[k].text + ", " + c[1 - k].text + ")", Level::Atom, true,
+              DType::Bool};
+    }
   for (int k = 0; k < 2; ++k) {
     if (c[k].tensor) {
       // Whole numbers of different dtypes meet as int64; to torch 255 of uint8 equals -1.
       const Python &other = c[1 - k];
-      const bool alone = !other.tensor && is_integer(c[k].dtype) && t.compute == DType::Index && other.literal &&
+      const bool alone = !other.tensor && is_integer(c[k].dtype) && !is_bare(c[k].dtype) &&
+                         t.compute == DType::Index && other.literal &&
                          other.real >= double(least(c[k].dtype)) && other.real <= double(greatest(c[k].dtype));
       if (!alone) c[k] = to(c[k], t.compute);
     } else if (c[k].dtype == DType::Index && may_leave_64_bits(operand[k])) {
@@ -641,7 +763,8 @@ Python TorchExpressions::chosen(const Builtin &row, const Python &c, Python a, P
 Python TorchExpressions::apply(const Builtin &row, std::vector<Python> operands, DType c) {
   bool tensor = false;
   for (const Python &o : operands) tensor |= o.tensor;
-  const bool own = !row.torch.empty() && (tensor || is_float(c) || row.torch[0] == '_');
+  const bool bare = tensor && is_bare(c) && !row.body.empty();
+  const bool own = !row.torch.empty() && !bare && (tensor || is_float(c) || row.torch[0] == '_');
   if (!row.body.empty() && !own) return by_body(row, operands, c);
   if (row.max_arguments != 255) return primitive(row, operands, c);
   Python r = operands[0];
@@ -665,7 +788,8 @@ Python TorchExpressions::by_body(const Builtin &row, const std::vector<Python> &
       of[e] = literal(whole.ast.literal(e));
       break;
     case ExprKind::Unary:
-      of[e] = {spelling(x.op) + at(parts[0], Level::Unary), Level::Unary, parts[0].tensor, parts[0].dtype};
+      if (parts[0].tensor && is_bare(c)) of[e] = unsigned_text("-", Python{"0"}, parts[0], c);
+      else of[e] = {spelling(x.op) + at(parts[0], Level::Unary), Level::Unary, parts[0].tensor, parts[0].dtype};
       break;
     case ExprKind::Call: {
       const Builtin &called = builtins()[whole.names.of[e].index];
@@ -675,10 +799,11 @@ Python TorchExpressions::by_body(const Builtin &row, const std::vector<Python> &
     }
     case ExprKind::Binary: {
       const bool divides = x.op == Operator::Div || x.op == Operator::FloorDiv || x.op == Operator::Mod;
-      of[e] = divides                                          ? division(x.op, parts[0], parts[1], c)
-              : is_comparison(x.op)                            ? infix(parts[0], x.op, parts[1], DType::Bool)
-              : x.op == Operator::Shl || x.op == Operator::Shr ? infix(as_tensor(parts[0], c), x.op, parts[1], c)
-                                                               : infix(parts[0], x.op, parts[1], c);
+      of[e] = divides               ? division(x.op, parts[0], parts[1], c)
+              : is_comparison(x.op) ? operated(parts[0], x.op, parts[1], c, DType::Bool)
+              : x.op == Operator::Shl || x.op == Operator::Shr
+                  ? operated(as_tensor(parts[0], c), x.op, parts[1], c, c)
+                  : operated(parts[0], x.op, parts[1], c, c);
       break;
     }
     case ExprKind::Error:
@@ -707,6 +832,10 @@ Python TorchExpressions::primitive(const Builtin &row, std::vector<Python> opera
     std::string text = helper(own) + "(" + operands[0].text;
     for (size_t k = 1; k < operands.size(); ++k) text += ", " + operands[k].text;
     return {text + ")", Level::Atom, false, DType::Index};
+  }
+  if (tensor && is_bare(c)) {
+    if (row.meaning == Meaning::Magnitude) return operands[0];
+    return unsigned_text(row.meaning == Meaning::Least ? "least" : "greatest", operands[0], operands[1], c);
   }
   // A root of a float is right if its double is rounded, whatever torch's own does.
   const bool in_double = tensor && c == DType::F32 && !row.torch_double.empty();

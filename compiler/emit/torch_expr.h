@@ -92,12 +92,19 @@ private:
   Python on_host(Operator, const Python &, const Python &);
   Python to(Python, DType);
   Python in_double(const Python &, DType);
+  Python compared_whole(ExprId, const ExprType &);
+  void parameters_of(ExprId, std::set<std::string> &) const;
   Python compared(ExprId operand, const ExprType &);
   int bits(ExprId, int parameter) const;
   int find_bits(ExprId, int parameter) const;
   bool may_leave_64_bits(ExprId) const;
   bool tensor_free(ExprId) const;
   bool find_tensor_free(ExprId) const;
+  Python unsigned_text(const std::string &op, const Python &, const Python &, DType);
+  Python operated(const Python &, Operator, const Python &, DType compute, DType result);
+  bool holds_extreme(ExprId) const;
+  Python stored_arm(ExprId, DType, std::vector<DType> &through);
+  Python extreme(bool high, DType);
   Python infix(const Python &, Operator, const Python &, DType);
 
   const Ast &ast_;
@@ -113,7 +120,7 @@ private:
   std::map<ExprId, uint32_t> lets_; // values that stand in a let: which
   std::map<std::tuple<ExprId, Use, bool>, Python> known_;
   mutable std::map<std::pair<ExprId, int>, int> bits_;
-  mutable std::map<ExprId, bool> tensor_free_;
+  mutable std::map<ExprId, bool> tensor_free_, extremes_;
 };
 
 } // namespace elsewise

@@ -52,6 +52,10 @@ inline constexpr std::array torch_helpers = {
     least, greatest = -(2**63), 2**63 - 1
     return least if value < least else greatest if value > greatest else value
 )"},
+    TorchHelper{"_small", "", R"(def _small(*values):
+    """Numbers with which arithmetic on positions stays within 64 bits."""
+    return all(-(2**31) < value < 2**31 for value in values)
+)"},
     TorchHelper{"_whole", "", R"(def _whole(value):
     """The whole part of a number without a tensor; NaN is 0."""
     if value != value:
@@ -114,6 +118,48 @@ inline constexpr std::array torch_helpers = {
     plain = (b != 0) & ((b != -1) | (b > 0))  # 255 of uint8 equals -1 to torch
     return torch.where(plain, a % torch.where(plain, b, 1), 0)
 )"},
+    TorchHelper{"_unsigned", "", R"(def _unsigned(op, a, b, dtype):
+    """`a op b` of uint16, uint32 or uint64, for which torch has few operations: on their bits as int64."""
+    device = (a if torch.is_tensor(a) else b).device
+    a, b = (
+        v.to(torch.int64) if torch.is_tensor(v) else torch.tensor(v - (v >> 63 << 64), device=device) for v in (a, b)
+    )
+    low = -(2**63)  # with which bits are in the order of the numbers they stand for
+    less, same = (a ^ low) < (b ^ low), a == b
+    if op in ("<", "<=", ">", ">=", "==", "!="):
+        return {"<": less, "<=": less | same, ">": ~(less | same), ">=": ~less, "==": same, "!=": ~same}[op]
+    if op in ("<<", ">>"):
+        fits, by = (b >= 0) & (b < 8 * dtype.itemsize), b & 63
+        moved = a << by if op == "<<" else (a >> by) & ~(-1 << (63 - by) << 1)
+        result = torch.where(fits, moved, 0)
+    elif op in ("//", "%"):
+        divisor = torch.where(b == 0, 1, b)
+        quotient = ((a >> 1) & (2**63 - 1)) // torch.where(divisor < 0, 1, divisor) * 2
+        quotient = torch.where(divisor < 0, 0, quotient)
+        rest = a - quotient * divisor
+        more = (rest ^ low) >= (divisor ^ low)
+        result = quotient + more.to(torch.int64) if op == "//" else torch.where(more, rest - divisor, rest)
+        result = torch.where(b == 0, 0, result)
+    elif op == "**":
+        result = torch.ones_like(a + b)
+        for k in range(64):
+            result = torch.where((b >> k) & 1 == 1, result * a, result)
+            a = a * a
+    elif op in ("least", "greatest"):
+        result = torch.where(less if op == "least" else ~less, a, b)
+    else:
+        result = {"+": a + b, "-": a - b, "*": a * b, "&": a & b, "|": a | b, "^": a ^ b}[op]
+    return result.to(dtype)
+)"},
+    TorchHelper{"_compare_uint64", "_unsigned", R"(def _compare_uint64(op, a, b):
+    """`a op b` of a uint64 and an exact integer, which may be negative or greater than any."""
+    if not torch.is_tensor(b) and not 0 <= b < 2**64:
+        return torch.full_like(a, op in ((">", ">=", "!=") if b < 0 else ("<", "<=", "!=")), dtype=torch.bool)
+    within = _unsigned(op, a, b, torch.uint64)
+    if not torch.is_tensor(b):
+        return within
+    return torch.where(b < 0, torch.full_like(b, op in (">", ">=", "!="), dtype=torch.bool), within)
+)"},
     TorchHelper{"_shift_left", "", R"(def _shift_left(value, by):
     """Of an exact integer; by less than 0 gives 0."""
     return value << by if 0 <= by < 128 else 0
@@ -141,7 +187,7 @@ inline constexpr std::array torch_helpers = {
     nearest = torch.where(rest > root * (above - root), above, torch.where(-rest > root * (root - below), below, root))
     return torch.where(normal, nearest, root)
 )"},
-    TorchHelper{"_ramp", "", R"(def _ramp(e, a, b, dtype):
+    TorchHelper{"_ramp", "_unsigned _scalar _to_int _to_half", R"(def _ramp(e, a, b, dtype):
     """1 where e >= b, else 0 where e <= a, else (e - a) / (b - a); whole numbers are compared and subtracted exactly."""
     given = (e, a, b)
     tensor = any(torch.is_tensor(v) for v in given)
@@ -149,6 +195,13 @@ inline constexpr std::array torch_helpers = {
     real = [v.is_floating_point() if torch.is_tensor(v) else v.__class__ is float for v in given]
     free = not any(r and torch.is_tensor(v) for r, v in zip(real, given))
     work = torch.int64 if not any(real) else torch.float64 if free else dtype
+    placed = any(torch.is_tensor(v) and v.dtype == torch.int64 and v.dim() for v in given)
+    if not any(real) and not placed and any(torch.is_tensor(v) and v.dtype == torch.uint64 for v in given):
+        work = torch.uint64  # beyond int64
+        e, a, b = (v.to(work) if torch.is_tensor(v) else _scalar(v, work, device) for v in given)
+        between = _unsigned("-", e, a, work).to(dtype) / _unsigned("-", b, a, work).to(dtype)
+        result = torch.where(_unsigned("<=", e, a, work), 0.0, between)
+        return torch.where(_unsigned(">=", e, b, work), 1.0, result).to(dtype)
     e, a, b = (v.to(work) if torch.is_tensor(v) else torch.tensor(v, dtype=work, device=device) for v in given)
     dtype = dtype if tensor else torch.float64
     between = (e - a).to(dtype) / (b - a).to(dtype)
@@ -159,10 +212,10 @@ inline constexpr std::array torch_helpers = {
     """How many bits are set; a number has 64."""
     if not torch.is_tensor(value):
         return bin(value & (2**64 - 1)).count("1")
-    count = torch.zeros_like(value)
+    bits, count = value.to(torch.int64), 0
     for k in range(8 * value.element_size()):
-        count += (value >> k) & 1
-    return count
+        count = count + ((bits >> k) & 1)
+    return count.to(value.dtype)
 )"},
     TorchHelper{"_least", "", R"(def _least(a, b):
     """Of two exact integers."""

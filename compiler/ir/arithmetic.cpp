@@ -217,6 +217,24 @@ __int128 wrap(DType d, __int128 v) {
 
 bool fits(DType d, __int128 v) { return wrap(d == DType::Index ? DType::I64 : d, v) == v; }
 
+Constant extreme(DType d, bool high) {
+  const auto real = [&](double most) { return Constant{0, high ? most : -most}; };
+  switch (d) {
+  case DType::F16:
+    return real(65504);
+  case DType::BF16:
+    return real(0x1.fep127);
+  case DType::F32:
+    return real(std::numeric_limits<float>::max());
+  case DType::F64:
+    return real(std::numeric_limits<double>::max());
+  case DType::Bool:
+    return {high, 0};
+  default:
+    return {high ? greatest(d) : least(d), 0};
+  }
+}
+
 Constant convert(const Constant &v, DType from, DType to) {
   Constant r;
   if (is_float(to)) {

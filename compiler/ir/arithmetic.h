@@ -13,6 +13,8 @@ enum class Trouble : uint8_t { None, Overflow, ZeroDivision };
 
 /// `value`, exact in `from`, as `to`: what Op::Cast does.
 Constant convert(const Constant &value, DType from, DType to);
+/// The least or the greatest finite value of a dtype; of Bool false and true.
+Constant extreme(DType, bool high);
 /// Rounds an exact double to a float type, to nearest even.
 double round_to(DType, double);
 /// The low bits of `v` as the integer type has them; Index: unchanged; Bool: v != 0.

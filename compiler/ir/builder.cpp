@@ -159,7 +159,7 @@ static bool widens(DType from, DType to) {
   const int bits = 8 * bytes(from) - negative;
   switch (to) {
   case DType::Index:
-    return true;
+    return from != DType::U64; // of which a device's 64 bits hold half
   case DType::F64:
     return bits <= 53;
   case DType::F32:

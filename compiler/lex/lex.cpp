@@ -362,7 +362,7 @@ const char *label(const Token &t) {
 Tokens lex(const Source &source, Sink &sink) { return Lexer(source, sink).run(); }
 
 std::string print_tokens(const Source &source, const Tokens &tokens) {
-  constexpr const char *literals[] = {"int", "float", "bool"};
+  constexpr const char *literals[] = {"int", "float", "bool", "lowest", "highest"};
   std::string text;
   for (const Token &t : tokens) {
     const LineColumn at = source.position(t.where.begin);

@@ -39,4 +39,25 @@ NodeId compare_exactly(const Kernel &k, Builder &b, CompareOp op, NodeId index, 
   return no_node;
 }
 
+NodeId compare_u64(const Kernel &k, Builder &b, CompareOp op, NodeId data, NodeId index) {
+  constexpr __int128 greatest = ((__int128)1 << 64) - 1;
+  const bool host = k[index].stage == Stage::Host;
+  const bool above_all = op == CompareOp::Gt || op == CompareOp::Ge || op == CompareOp::Ne; // of an index below 0
+  const bool below_all = op == CompareOp::Lt || op == CompareOp::Le || op == CompareOp::Ne; // of one beyond
+  if (k[index].op == Op::Const) {
+    const __int128 v = k.constants[k[index].a].integer;
+    if (v < 0 || v > greatest) // the truth, but of an element still
+      return b.compare((v < 0 ? above_all : below_all) ? CompareOp::Eq : CompareOp::Ne, data, data, false);
+    return b.compare(op, data, b.integer(DType::U64, v), false);
+  }
+  NodeId result = b.compare(op, data, b.cast(index, DType::U64), false);
+  const auto settle = [&](NodeId outside, bool truth) {
+    result = truth ? b.logic(LogicOp::Or, outside, result)
+                   : b.logic(LogicOp::And, b.logic(LogicOp::Not, outside), result);
+  };
+  if (host) settle(b.compare(CompareOp::Gt, index, b.integer(DType::Index, greatest), true), below_all);
+  settle(b.compare(CompareOp::Lt, index, b.integer(DType::Index, 0), host), above_all);
+  return result;
+}
+
 } // namespace elsewise

@@ -11,4 +11,7 @@ NodeId compare_exactly(const Kernel &, Builder &, CompareOp op, NodeId index, No
 /// The operator with its operands exchanged: `a < b` is `b > a`.
 CompareOp mirrored(CompareOp);
 
+/// `data op index`, exactly, of u64 data and an index, which may be negative or, on the host, greater than any u64.
+NodeId compare_u64(const Kernel &, Builder &, CompareOp, NodeId data, NodeId index);
+
 } // namespace elsewise

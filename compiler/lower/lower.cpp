@@ -170,6 +170,7 @@ private:
     switch (x.kind) {
     case ExprKind::Literal: {
       const Literal &l = ast.literal(e);
+      if (is_extreme(l.kind)) return b.constant(typed.result, extreme(typed.result, l.kind == LiteralKind::Highest));
       if (l.kind == LiteralKind::Float) return b.real(DType::F64, l.real);
       return b.integer(l.kind == LiteralKind::Bool ? DType::Bool : DType::Index, l.integer);
     }
@@ -251,8 +252,51 @@ private:
       if (left == DType::Index && right == DType::F64) return compare_exactly(k, b, op, v[0], v[1]);
       if (left == DType::F64 && right == DType::Index) return compare_exactly(k, b, mirrored(op), v[1], v[0]);
     }
+    if (t.compute == DType::Index && k[v[0]].type == DType::U64) return compare_u64(k, b, op, v[0], v[1]);
+    if (t.compute == DType::Index && k[v[1]].type == DType::U64) return compare_u64(k, b, mirrored(op), v[1], v[0]);
     const NodeId left = b.cast(v[0], t.compute), right = b.cast(v[1], t.compute);
     return b.compare(op, left, right, t.operands == Use::Compare);
+  }
+
+  bool selects(ExprId e) const {
+    return ast[e].kind == ExprKind::Call && names.of[e].binding == Binding::Builtin &&
+           builtins()[names.of[e].index].rule == Rule::Select;
+  }
+
+  /// Whether `lowest` or `highest` may be a value of `e`.
+  bool holds_extreme(ExprId e) {
+    if (ast[e].kind == ExprKind::Literal) return is_extreme(ast.literal(e).kind);
+    if (!selects(e)) return false;
+    if (const auto known = extremes.find(e); known != extremes.end()) return known->second;
+    return extremes[e] = holds_extreme(ast.child(e, 1)) || holds_extreme(ast.child(e, 2));
+  }
+
+  /// A whole value of which an arm is an extreme: that is one of the stored dtype, so every arm is stored by itself,
+  /// `through` the types that the choices around it are worked in.
+  NodeId stored(ExprId e, std::vector<DType> &through) {
+    if (ast[e].kind == ExprKind::Literal && is_extreme(ast.literal(e).kind)) return make(e, Use::Value);
+    if (!holds_extreme(e)) {
+      NodeId v = value(e, Use::Value);
+      const auto fit = [&](DType d) {
+        if (k[v].type == DType::Index && d != DType::Index && is_integer(d) && may_not_fit(v, d))
+          check(Check::Fits, v, 0, d, ast[e].where);
+      };
+      for (size_t n = through.size(); n-- > 0;) fit(through[n]), v = b.cast(v, through[n]);
+      fit(typed.promoted);
+      return b.cast(v, typed.result);
+    }
+    const ExprType &t = typed.at(e, Use::Value);
+    const NodeId chosen = value(ast.child(e, 0), Use::Value), around = condition;
+    const bool worked = t.type.kind != Kind::Extreme;
+    if (worked) through.push_back(t.compute);
+    NodeId arms[2];
+    for (uint32_t n = 0; n < 2; ++n) {
+      if (host(chosen)) condition = both(around, n ? b.logic(LogicOp::Not, chosen) : chosen);
+      arms[n] = stored(ast.child(e, n + 1), through);
+      condition = around;
+    }
+    if (worked) through.pop_back();
+    return b.where(chosen, arms[0], arms[1]);
   }
 
   NodeId border(ExprId e) {
@@ -292,6 +336,10 @@ private:
       return b.cast(v, host(v) ? DType::F64 : t.type.dtype);
     }
     case Rule::Select: {
+      if (holds_extreme(e)) {
+        std::vector<DType> through;
+        return stored(e, through);
+      }
       const NodeId condition = value(first, Use::Value);
       const NodeId yes = under(condition, true, [&] { return operand(e, 1, t); });
       const NodeId no = under(condition, false, [&] { return operand(e, 2, t); });
@@ -318,7 +366,13 @@ private:
     bool on_host = true, whole = true;
     for (const NodeId n : list) on_host &= host(n), whole &= !is_float(k[n].type);
     if (t.type.kind == Kind::Data) {
-      for (NodeId &n : list) n = b.cast(n, whole ? DType::I64 : t.compute);
+      bool wide = false, placed = false; // u64 data is beyond i64, unless positions make it that
+      for (const NodeId n : list) wide |= k[n].type == DType::U64, placed |= k[n].type == DType::Index && !host(n);
+      const DType common = !whole ? t.compute : wide && !placed ? DType::U64 : DType::I64;
+      for (uint32_t n = 0; n < list.size(); ++n)
+        if (common == DType::U64 && k[list[n]].type == DType::Index && may_not_fit(list[n], common))
+          check(Check::Fits, list[n], 0, common, ast.bare(e, n));
+      for (NodeId &n : list) n = b.cast(n, common);
       return expand_call(k, b, row, t.compute, list);
     }
     for (NodeId &n : list)
@@ -351,6 +405,7 @@ private:
   Kernel k;
   Builder b;
   std::map<Place, Made> made;
+  std::map<ExprId, bool> extremes;
   Made *current = nullptr;    // what is being made
   NodeId condition = no_node; // of the host, under which its next operand is evaluated
 };

@@ -48,7 +48,8 @@ struct Expr {
   int8_t dots = -1; // Read: how many indices stand before `..`; -1: there is none
 };
 
-enum class LiteralKind : uint8_t { Int, Float, Bool };
+enum class LiteralKind : uint8_t { Int, Float, Bool, Lowest, Highest }; // the last two: of the stored dtype
+inline bool is_extreme(LiteralKind k) { return k == LiteralKind::Lowest || k == LiteralKind::Highest; }
 struct Literal {
   LiteralKind kind;
   __int128 integer = 0; // Int, Bool (0 or 1)

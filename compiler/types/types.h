@@ -29,8 +29,8 @@ inline DType opmath(DType d) { return is_half(d) ? DType::F32 : d; } // the type
 std::optional<DType> parse_dtype(std::string_view); // also torch's and NumPy's names: "float32", "half"
 
 /// The kind of a value. Index: exact integer. WeakFloat: a float that no tensor has entered. Data: a tensor has
-/// entered, or a cast named a dtype.
-enum class Kind : uint8_t { Unknown, Index, WeakFloat, Bool, Data };
+/// entered, or a cast named a dtype. Extreme: `lowest` and `highest` alone, which take the stored dtype.
+enum class Kind : uint8_t { Unknown, Index, WeakFloat, Bool, Data, Extreme };
 
 /// The earliest place where a value can be computed: once a call on the host, once a row, or for every element.
 enum class Stage : uint8_t { Host, Row, Element };
@@ -68,6 +68,7 @@ struct Signature {
   std::vector<ArgType> args;
   std::optional<DType> out;
   int rank = -1; // of the domain; only where Names::needs_rank, else always -1
+  bool of_call = true; // false: only the text is known, and no kind, and not whether there will be a `dtype=`
   bool operator==(const Signature &) const = default;
 };
 

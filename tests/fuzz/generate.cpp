@@ -21,7 +21,9 @@ namespace {
 
 class Writer {
 public:
-  Writer(Random &random, const std::vector<Input> &inputs, size_t rank) : random_(random) {
+  /// `alone`: the dtype of all whole data, if it is one that goes with no other; else nullptr.
+  Writer(Random &random, const std::vector<Input> &inputs, size_t rank, const char *alone)
+      : random_(random), alone_(alone) {
     if (random_.chance(50)) name_axes(rank);
     for (const Input &in : inputs) {
       if (in.type.kind == ArgKind::Tensor) {
@@ -113,6 +115,13 @@ private:
   }
 
   std::string value() {
+    if (random_.chance(4)) {
+      const std::string end = random_.pick<std::string>({"lowest", "highest"});
+      if (random_.chance(30)) return end;
+      const std::string choice = "where(" + boolean(1) + ", " + number(1) + ", " + end + ")";
+      return random_.chance(70) ? choice : "where(" + boolean(1) + ", " + choice + ", " + number(1) + ")";
+    }
+    if (alone_) return random_.chance(50) ? integer(3) : random_.chance(50) ? number(3) : random_.pick(integers_);
     switch (random_.below(8)) {
     case 0:
       return boolean(2);
@@ -283,6 +292,10 @@ private:
   std::string integer(int depth) {
     if (depth == 0) {
       if (!integers_.empty() && random_.chance(60)) return random_.pick(integers_);
+      if (alone_)
+        return random_.chance(60) ? literal()
+                                  : random_.pick<std::string>({std::string(alone_) + "(" + place() + ")", "n", length(),
+                                                               std::string(alone_) + "(i - 3)", "abs(k)"});
       return random_.chance(40)
                  ? literal()
                  : random_.pick<std::string>({"i", "n", "k", "(i - 3)", "(-2)", place(), length(), border()});
@@ -317,7 +330,8 @@ private:
     case 9:
       return random_.pick<std::string>({"min", "max"}) + "(" + integer(depth - 1) + ", " + integer(depth - 1) + ")";
     case 10:
-      return random_.pick<std::string>({"u8", "i8", "i16", "i32", "i64", "int"}) + "(" + number(depth - 1) + ")";
+      return (alone_ ? alone_ : random_.pick<std::string>({"u8", "i8", "i16", "i32", "i64", "int"})) + "(" +
+             number(depth - 1) + ")";
     case 11:
       return "where(" + boolean(depth - 1) + ", " + integer(depth - 1) + ", " + integer(depth - 1) + ")";
     default:
@@ -326,6 +340,7 @@ private:
   }
 
   Random &random_;
+  const char *alone_;
   std::vector<std::string> floats_, integers_, booleans_;
   std::vector<std::string> axes_, uniforms_; // names of a header; lets without a position
   std::string header_;
@@ -407,9 +422,12 @@ Program generate(uint64_t seed) {
                                  : int64_t(random.pick<int>({1, 2, 3, 5, 8, 17, 33})));
   static const std::vector<DType> dtypes = {DType::F32, DType::F32, DType::F32, DType::F64, DType::F16, DType::BF16,
                                             DType::I32, DType::I64, DType::U8,  DType::I8,  DType::I16, DType::Bool};
+  const DType alone = random.pick<DType>({DType::U16, DType::U32, DType::U64});
+  const bool only = random.chance(20);
   for (const char *name : {"x", "y", "z"}) {
     Input in{.name = name};
     in.type = {ArgKind::Tensor, random.pick(dtypes), false};
+    if (only && (*name == 'x' || !is_float(in.type.dtype))) in.type.dtype = alone;
     in.shape = p.domain;
     if (*name != 'x') {
       for (int64_t &d : in.shape)
@@ -424,7 +442,7 @@ Program generate(uint64_t seed) {
   p.inputs.push_back({.name = "k", .type = {ArgKind::Int}, .integer = (__int128)random.below(21) - 4});
   p.inputs.push_back({.name = "g", .type = {ArgKind::Float}, .real = double(random.below(2000)) / 1000 - 0.5});
   p.inputs.push_back({.name = "f", .type = {ArgKind::Bool}, .integer = random.chance(50)});
-  p.text = Writer(random, p.inputs, p.domain.size()).spec();
+  p.text = Writer(random, p.inputs, p.domain.size(), only ? spelling(alone) : nullptr).spec();
   p.in_place = random.chance(20);
   p.out_layout = int(random.below(4));
   return p;

@@ -145,6 +145,15 @@ Scalar decode(DType d, const uint8_t *p) {
   case DType::I64:
     r.integer = as(int64_t{});
     break;
+  case DType::U16:
+    r.integer = as(uint16_t{});
+    break;
+  case DType::U32:
+    r.integer = as(uint32_t{});
+    break;
+  case DType::U64:
+    r.integer = as(uint64_t{});
+    break;
   case DType::F32:
     r.real = as(float{});
     break;
@@ -189,6 +198,15 @@ void encode(const Scalar &v, uint8_t *p) {
     break;
   case DType::I64:
     put((int64_t)v.integer);
+    break;
+  case DType::U16:
+    put((uint16_t)v.integer);
+    break;
+  case DType::U32:
+    put((uint32_t)v.integer);
+    break;
+  case DType::U64:
+    put((uint64_t)v.integer);
     break;
   case DType::F32:
     put((float)v.real);
@@ -242,7 +260,7 @@ static Scalar quotient(const std::vector<Scalar> &v, DType c) {
   if (related(Operator::Ge, v[0], v[2])) return {c, 0, 1};
   if (related(Operator::Le, v[0], v[1])) return {c, 0, 0};
   const auto difference = [&](const Scalar &x, const Scalar &y) {
-    if (!is_float(x.type)) return to_double(wrap(x.integer - y.integer, DType::I64), c);
+    if (!is_float(x.type)) return to_double(wrap(x.integer - y.integer, x.type), c);
     return round_float(round_float(x.real - y.real, x.type), c);
   };
   return {c, 0, round_float(difference(v[0], v[1]) / difference(v[2], v[1]), c)};
@@ -325,7 +343,8 @@ Outcome Oracle::element(int64_t position, uint8_t *out) {
       if (fault_ != Outcome::Value) return fault_;
       continue;
     }
-    encode(operand(piece.value, Use::Value, typed_.result), out);
+    std::vector<DType> through;
+    encode(stored(piece.value, through), out);
     return fault_;
   }
   return fault_;
@@ -334,6 +353,47 @@ Outcome Oracle::element(int64_t position, uint8_t *out) {
 Scalar Oracle::index_result(__int128 v, bool overflow) {
   if ((overflow || (!exact_ && wrap(v, DType::I64) != v)) && fault_ == Outcome::Value) fault_ = Outcome::Overflow;
   return {DType::Index, v, 0};
+}
+
+/// What a where is worked in says nothing of `lowest` and `highest`, which are those of the stored dtype.
+bool Oracle::holds_extreme(ExprId e) const {
+  if (ast_[e].kind == ExprKind::Literal) return is_extreme(ast_.literal(e).kind);
+  return ast_[e].kind == ExprKind::Call && names_.of[e].binding == Binding::Builtin &&
+         builtins()[names_.of[e].index].rule == Rule::Select &&
+         (holds_extreme(ast_.child(e, 1)) || holds_extreme(ast_.child(e, 2)));
+}
+
+Scalar Oracle::stored(ExprId e, std::vector<DType> &through) {
+  const DType to = typed_.result;
+  if (!holds_extreme(e)) {
+    if (through.empty()) return operand(e, Use::Value, to);
+    Scalar v = evaluate(e, Use::Value);
+    const bool uniform = typed_.at(e, Use::Value).type.stage == Stage::Host;
+    const auto bring = [&](DType d) {
+      const Scalar r = convert(v, d);
+      if (v.type == DType::Index && uniform && d != DType::Index && is_integer(d) && r.integer != v.integer &&
+          fault_ == Outcome::Value)
+        fault_ = Outcome::Overflow;
+      return r;
+    };
+    for (size_t k = through.size(); k-- > 0;) v = bring(through[k]);
+    return bring(to);
+  }
+  if (ast_[e].kind == ExprKind::Literal) {
+    const bool high = ast_.literal(e).kind == LiteralKind::Highest;
+    if (!is_float(to)) return {to, high ? (to == DType::Bool ? 1 : greatest(to)) : least(to), 0};
+    double most = std::numeric_limits<double>::max();
+    if (to == DType::F32) most = std::numeric_limits<float>::max();
+    else if (to == DType::F16) most = 65504;
+    else if (to == DType::BF16) most = std::ldexp(255.0, 120);
+    return {to, 0, high ? most : -most};
+  }
+  const ExprType &t = typed_.at(e, Use::Value);
+  const bool taken = evaluate(ast_.child(e, 0), Use::Value).integer != 0, worked = t.type.kind != Kind::Extreme;
+  if (worked) through.push_back(t.compute);
+  const Scalar v = stored(ast_.child(e, taken ? 1 : 2), through);
+  if (worked) through.pop_back();
+  return v;
 }
 
 // In the type that the operation is worked in. A uniform integer has to fit the data's dtype.
@@ -676,7 +736,17 @@ Scalar Oracle::ratio(ExprId e, const ExprType &t) {
   }
   exact_ = was;
   const DType result = t.type.kind == Kind::Data ? t.compute : host ? DType::F64 : t.type.dtype;
-  for (Scalar &s : v) s = convert(s, whole ? DType::I64 : t.type.kind == Kind::Data ? t.compute : DType::F64);
+  bool wide = false, placed = false; // u64 data without a position: beyond i64
+  for (uint32_t k = 0; k < x.count; ++k) {
+    const bool uniform = typed_.at(ast_.child(e, k), t.operands).type.stage == Stage::Host;
+    wide |= v[k].type == DType::U64, placed |= v[k].type == DType::Index && !uniform;
+  }
+  const DType common = wide && !placed ? DType::U64 : DType::I64;
+  for (const Scalar &s : v)
+    if (whole && common == DType::U64 && s.type == DType::Index && wrap(s.integer, common) != s.integer &&
+        fault_ == Outcome::Value)
+      fault_ = Outcome::Overflow;
+  for (Scalar &s : v) s = convert(s, whole ? common : t.type.kind == Kind::Data ? t.compute : DType::F64);
   return row.body.empty() ? quotient(v, result) : body(row, v, result);
 }
 

@@ -48,6 +48,8 @@ private:
   Scalar evaluate(ExprId, Use);
   Scalar find(ExprId, Use);
   Scalar operand(ExprId, Use, DType to);
+  bool holds_extreme(ExprId) const;
+  Scalar stored(ExprId, std::vector<DType> &through);
   Scalar operate(ExprId, Use);
   Scalar call(ExprId, Use);
   Scalar whole_power(DType, const Scalar &, const Scalar &);

@@ -17,9 +17,12 @@ TEST(Promote, IsTorchsForEveryPairAndCategory) {
   EXPECT_EQ(show(promote(DType::a, Category::ca, DType::b, Category::cb)), spelling(DType::result))                    \
       << #a " " #ca " with " #b " " #cb;                                                                               \
   ++rows;
+#define NO_PROMOTE(a, ca, b, cb)                                                                                       \
+  EXPECT_EQ(show(promote(DType::a, Category::ca, DType::b, Category::cb)), "none") << #a " " #ca " with " #b " " #cb;  \
+  ++rows;
 #define CAN_CAST(from, to, whether) EXPECT_EQ(can_cast(DType::from, DType::to), whether) << #from " to " #to;
 #include "tests/unit/promote_table.inc"
-  EXPECT_EQ(rows, 23 * 23 - 9); // ten dtypes in two categories and three scalars, without pairs of scalars
+  EXPECT_EQ(rows, 29 * 29 - 9); // thirteen dtypes in two categories and three scalars, without pairs of scalars
 }
 
 TEST(Promote, AnIndexIsAnI64) {
@@ -46,6 +49,25 @@ TEST(Promote, OrderOfManyOperandsDoesNotMatter) {
     EXPECT_EQ(p.category(), Category::Dim);
   } while (std::next_permutation(order.begin(), order.end()));
   EXPECT_EQ(Promotion().result(), std::nullopt);
+}
+
+TEST(Promote, AFloatSettlesWhatHasNoDtypeInCommon) {
+  Promotion p;
+  p.add(DType::U16, Category::Dim);
+  p.add(DType::I32, Category::Dim);
+  EXPECT_TRUE(p.clash());
+  EXPECT_EQ(show(p.result()), "none");
+  EXPECT_EQ(p.category(), Category::Dim);
+  p.add(DType::F16, Category::Dim);
+  EXPECT_FALSE(p.clash());
+  EXPECT_EQ(show(p.result()), "f16");
+
+  Promotion of_points; // what an integer with dimensions decides, points have no say in
+  of_points.add(DType::U16, Category::ZeroDim);
+  of_points.add(DType::I64, Category::ZeroDim);
+  EXPECT_TRUE(of_points.clash());
+  of_points.add(DType::I8, Category::Dim);
+  EXPECT_EQ(show(of_points.result()), "i8");
 }
 
 TEST(DTypes, NamesOfThreeLibraries) {

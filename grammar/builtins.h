@@ -23,6 +23,7 @@ enum class Rule : uint8_t {
   CastFloat, // float(e): index -> weak float, integer and bool data -> f32, floats unchanged
   Length,    // len(t), len(s, d): its operands are names; an index
   Border,    // border(y, x): likewise
+  Noise,     // rand(seed, stream): of whole numbers of any kind; a weak float worked in f32, by position
 };
 
 /// What the compiler itself looks a row up by, and what a proof about positions may use of it; of an Opaque one only
@@ -39,6 +40,8 @@ enum class Meaning : uint8_t {
   SquareRoot,
   Power, // of floats `**` is this row
   BitCount,
+  Uniform, // of noise; as a node of the IR: the 32 bits that the position, the seed and the stream give
+  Normal,  // of noise; as a node: a float of the normal distribution from such bits
 };
 
 /// What may be said of a row's results. Between processors: Bits, or Ulp, where each is within `ulp` of the exact

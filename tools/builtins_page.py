@@ -29,6 +29,7 @@ RULES = {
     "Select": "promotes",
     "Length": "whole",
     "Border": "whole",
+    "Noise": "float",
     "CastInt": "whole",
     "CastFloat": "float",
 }

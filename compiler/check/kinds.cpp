@@ -468,6 +468,8 @@ private:
       return facts.empty() ? unknown() : condition(join(facts));
     case Rule::Select:
       return facts.size() == 3 ? select(e, row, facts) : unknown();
+    case Rule::Noise:
+      return noise(e, row, facts);
     case Rule::Whole:
     case Rule::WholeTest:
       if (!need_whole(e, row, facts)) return unknown();
@@ -488,19 +490,28 @@ private:
       if (!is_float(f.dtype)) f.dtype = f.nominal = DType::F32;
       return f;
     }
-    if (f.kind == Kind::Bool) { // conditions are combined with `and` and `or`
-      const Expr &x = ast_[e];
-      const Span first = ast_.bare(e, 0);
-      sink_.report(Code::BoolNumber, x.at, {std::string(row.name), text(first)}).fixits = {
-          {first, cast(Rule::CastInt, e, 0), "make it a whole number"}};
-      return unknown();
-    }
+    if (f.kind == Kind::Bool) return bool_number(e, row, 0); // conditions are combined with `and` and `or`
     if (f.kind == Kind::Data)
       for (uint32_t k = 0; k < count; ++k)
         check_fit(source_, kinds_, ast_.child(e, k), ast_.bare(e, k), f.nominal, sink_);
     if (row.meaning == Meaning::Power && whole(f) && facts[1].constant && *facts[1].constant < 0)
       return negative_exponent(e);
     return row.rule == Rule::WholeTest ? condition(f) : f;
+  }
+
+  Fact bool_number(ExprId e, const Builtin &row, uint32_t k) {
+    const Span where = ast_.bare(e, k);
+    sink_.report(Code::BoolNumber, ast_[e].at, {std::string(row.name), text(where)}).fixits = {
+        {where, cast(Rule::CastInt, e, k), "make it a whole number"}};
+    return unknown();
+  }
+
+  /// A weak float of the position, whatever its seed and stream are made of: they choose among numbers, and enter none.
+  Fact noise(ExprId e, const Builtin &row, llvm::ArrayRef<Fact> facts) {
+    if (!need_whole(e, row, facts)) return unknown();
+    for (uint32_t k = 0; k < facts.size(); ++k)
+      if (facts[k].kind == Kind::Bool) return bool_number(e, row, k);
+    return {.kind = Kind::WeakFloat, .dtype = DType::F32, .stage = Stage::Element, .joint = Kind::Index};
   }
 
   bool need_whole(ExprId e, const Builtin &row, llvm::ArrayRef<Fact> facts) {

@@ -75,14 +75,16 @@ private:
   Use operands_use(ExprId e, Use use) const {
     const Fact &f = kinds_[e];
     if (compares(e)) return f.joint == Kind::Index || f.joint == Kind::WeakFloat ? tensor_free(e) : Use::Value;
-    if (compares_operands(e) && (f.kind == Kind::WeakFloat || f.kind == Kind::Unknown)) return Use::Compare;
+    if (calls(e, Rule::Noise)) return Use::Value; // seeds are numbers of their own, whatever the noise is compared with
+    if (calls(e, Rule::Ratio) &&                  // it compares its operands as they are, for a result of another type
+        (f.kind == Kind::WeakFloat || f.kind == Kind::Unknown))
+      return Use::Compare;
     return f.kind == Kind::Index || f.kind == Kind::WeakFloat || f.kind == Kind::Unknown ? use : Use::Value;
   }
 
-  /// A row that compares its operands as they are, for a result of another type.
-  bool compares_operands(ExprId e) const {
+  bool calls(ExprId e, Rule rule) const {
     return ast_[e].kind == ExprKind::Call && names_.of[e].binding == Binding::Builtin &&
-           builtins()[names_.of[e].index].rule == Rule::Ratio;
+           builtins()[names_.of[e].index].rule == rule;
   }
 
   Use tensor_free(ExprId e) const {
@@ -93,9 +95,7 @@ private:
 
   /// A condition inside an arithmetic expression is a value, whatever that expression is compared with.
   Use use_of(ExprId e, uint32_t k, Use operands) const {
-    const bool selects = ast_[e].kind == ExprKind::Call && names_.of[e].binding == Binding::Builtin &&
-                         builtins()[names_.of[e].index].rule == Rule::Select;
-    return selects && k == 0 ? Use::Value : operands;
+    return calls(e, Rule::Select) && k == 0 ? Use::Value : operands;
   }
 
   DType compute(ExprId e, Use operands) const {

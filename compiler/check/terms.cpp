@@ -462,6 +462,8 @@ Guards::Magnitude Guards::magnitude_of_call(ExprId e) {
     return a;
   case Rule::Rounding:
     return {0, a.greatest + 1, a.nan};
+  case Rule::Noise:
+    return {0, 8, false}; // the furthest normal number is 6.4
   case Rule::Select: {
     const Magnitude x = magnitude(child(e, 1)), y = magnitude(child(e, 2));
     return {std::min(x.least, y.least), std::max(x.greatest, y.greatest), x.nan || y.nan};

@@ -4,6 +4,7 @@
 #include "compiler/emit/llvm.h"
 #include "compiler/emit/llvm_value.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/Module.h"
@@ -491,13 +492,22 @@ private:
     const std::string name = b.GetInsertBlock()->getName().str();
     BasicBlock *before = b.GetInsertBlock(), *loop = block(name + ".loop");
     start_segment();
-    Value *length = b.CreateNSWSub(stop, c, "length");
-    b.CreateBr(loop);
+    Value *length = b.CreateNSWSub(stop, c, "length"), *from = b.getInt64(0), *until = length;
+    BasicBlock *entry = before, *done = next;
+    const std::vector<NodeId> noise = shared_noise(choices);
+    noise_from.clear();
+    if (noise.empty()) {
+      b.CreateBr(loop);
+      ahead = before->getTerminator();
+    } else {
+      const Run run = noise_run(noise, name, length, next);
+      entry = b.GetInsertBlock(), from = run.from, until = run.until, done = run.done;
+      b.CreateBr(loop);
+    }
     b.SetInsertPoint(loop);
     t = b.CreatePHI(b.getInt64Ty(), 2, "t"); // counts from the segment's start
-    t->addIncoming(b.getInt64(0), before);
+    t->addIncoming(from, entry);
     values.clear(), raw.clear();
-    ahead = before->getTerminator();
     std::vector<Value *> result(k.outputs.size());
     for (size_t i = choices.size(); i-- > 0;) {
       const elsewise::Piece &piece = k.pieces[choices[i].piece];
@@ -515,8 +525,90 @@ private:
           true);
     Value *after = b.CreateAdd(t, b.getInt64(1), "t.next", true, true);
     t->addIncoming(after, b.GetInsertBlock());
-    auto *back = b.CreateCondBr(b.CreateICmpEQ(after, length), next, loop);
+    auto *back = b.CreateCondBr(b.CreateICmpEQ(after, until), done, loop);
     back->setMetadata(LLVMContext::MD_loop, loop_metadata());
+  }
+
+  // ---- noise: four neighbouring positions share the work of one counter
+
+  // Words of noise that a segment's pieces need at its own positions, under a seed and a stream of the host.
+  std::vector<NodeId> shared_noise(const std::vector<Choice> &choices) const {
+    constexpr size_t most = 4; // each takes a buffer on the stack
+    std::vector<NodeId> found;
+    if (!k.form.unit_pitch) return found;
+    const auto see = [&](const std::vector<Step> &steps) {
+      for (const Step &s : steps) {
+        const Inst &i = k[s.node];
+        if (i.op != Op::Call || builtins()[i.sub].meaning != Meaning::Uniform) continue;
+        const Inst &position = k[k.operands[i.a]];
+        const bool own = position.op == Op::Cast && k[position.a].op == Op::Pos && k[position.a].a == flat_axis;
+        const bool known = k[k.operands[i.a + 1]].stage == Stage::Host && k[k.operands[i.a + 2]].stage == Stage::Host;
+        if (own && known && !llvm::is_contained(found, s.node)) found.push_back(s.node);
+      }
+    };
+    for (const Choice &choice : choices) see(k.guards[choice.piece]), see(k.bodies[choice.piece]);
+    if (found.size() > most) found.resize(most);
+    return found;
+  }
+
+  struct Run {
+    Value *from, *until; // steps of the segment
+    BasicBlock *done;    // where the elements' loop goes then
+  };
+
+  // Cuts the segment into runs. Ahead of each, a loop of its own works the run's words out, all four of a counter at
+  // once.
+  Run noise_run(const std::vector<NodeId> &noise, const std::string &name, Value *length, BasicBlock *next) {
+    constexpr uint64_t run = 1024; // a multiple of four: every run begins at the same word of its counter
+    llvm::Type *i64 = b.getInt64Ty(), *i32 = b.getInt32Ty();
+    BasicBlock *before = b.GetInsertBlock(), *head = block(name + ".run"), *fill = block(name + ".noise"),
+               *ready = block(name + ".ready"), *done = block(name + ".run.next");
+    std::vector<Value *> buffers;
+    {
+      IRBuilderBase::InsertPointGuard guard(b);
+      BasicBlock &entry = function->getEntryBlock();
+      b.SetInsertPoint(&entry, entry.begin());
+      for (size_t n = 0; n < noise.size(); ++n) buffers.push_back(b.CreateAlloca(i32, b.getInt64(run + 4), "words"));
+    }
+    Value *skipped = b.CreateAnd(first, b.getInt64(3)), *counter = b.CreateLShr(first, 2);
+    std::vector<std::array<Value *, 2>> keys;
+    for (const NodeId n : noise) keys.push_back({value(k.operands[k[n].a + 1]), value(k.operands[k[n].a + 2])});
+    b.CreateBr(head);
+    ahead = before->getTerminator();
+
+    b.SetInsertPoint(head);
+    PHINode *from = b.CreatePHI(i64, 2, "from");
+    from->addIncoming(b.getInt64(0), before);
+    Value *rest = b.CreateNSWSub(length, from);
+    Value *until = b.CreateAdd(from, b.CreateBinaryIntrinsic(Intrinsic::umin, rest, b.getInt64(run)), "until");
+    Value *used = b.CreateAdd(skipped, b.CreateSub(until, from));
+    Value *groups = b.CreateLShr(b.CreateAdd(used, b.getInt64(3)), 2);
+    Value *here = b.CreateAdd(counter, b.CreateLShr(from, 2));
+    b.CreateBr(fill);
+
+    b.SetInsertPoint(fill);
+    PHINode *g = b.CreatePHI(i64, 2, "g");
+    g->addIncoming(b.getInt64(0), head);
+    for (size_t n = 0; n < noise.size(); ++n) {
+      const std::array<Value *, 4> words = arithmetic.philox(b.CreateAdd(here, g), keys[n][0], keys[n][1]);
+      Value *at = b.CreateInBoundsGEP(i32, buffers[n], b.CreateShl(g, 2));
+      for (uint64_t w = 0; w < 4; ++w)
+        b.CreateAlignedStore(words[w], b.CreateInBoundsGEP(i32, at, b.getInt64(w)), Align(4));
+    }
+    Value *after = b.CreateAdd(g, b.getInt64(1), "g.next", true, true);
+    g->addIncoming(after, fill);
+    auto *back = b.CreateCondBr(b.CreateICmpEQ(after, groups), ready, fill);
+    back->setMetadata(LLVMContext::MD_loop, loop_metadata());
+
+    b.SetInsertPoint(done);
+    Value *later = b.CreateAdd(from, b.getInt64(run));
+    from->addIncoming(later, done);
+    b.CreateCondBr(b.CreateICmpULT(later, length), head, next);
+
+    b.SetInsertPoint(ready);
+    for (size_t n = 0; n < noise.size(); ++n)
+      noise_from[noise[n]] = b.CreateGEP(i32, buffers[n], b.CreateSub(skipped, from));
+    return {from, until, done};
   }
 
   // Addresses and position at c, so that the loop itself adds nothing but its counter.
@@ -642,6 +734,8 @@ private:
     case Op::Cast:
       return arithmetic.cast(value(i.a), k[i.a].type, i.type);
     case Op::Call: {
+      if (Value *words = noise_from.lookup(n))
+        return b.CreateAlignedLoad(b.getInt32Ty(), b.CreateGEP(b.getInt32Ty(), words, t), Align(4), "word");
       SmallVector<Value *> operands;
       for (uint32_t o = 0; o < i.b; ++o) operands.push_back(value(k.operands[i.a + o]));
       return arithmetic.call(builtins()[i.sub], k[k.operands[i.a]].type, operands);
@@ -706,6 +800,7 @@ private:
   PHINode *t = nullptr;
   Instruction *&ahead = frame.ahead; // what is the same along the segment goes before this
   DenseMap<NodeId, Value *> values, raw;
+  DenseMap<NodeId, Value *> noise_from; // words worked out ahead: where that of the segment's first element would be
 };
 
 } // namespace

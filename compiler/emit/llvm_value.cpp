@@ -276,6 +276,7 @@ static std::optional<CmpInst::Predicate> comparison(StringRef spelling) {
 // A row says what it is in LLVM: an intrinsic ("llvm.floor"), a comparison of its operand with itself ("fcmp uno") or
 // of its magnitude with infinity ("fcmp oeq inf"), the remainder; or that it is a function of the library.
 Value *Arithmetic::call(const Builtin &row, DType d, ArrayRef<Value *> operands) {
+  if (row.rule == Rule::Noise) return row.meaning == Meaning::Normal ? normal(operands[0]) : noise_word(operands);
   if (is_float(d) && !row.cpu.empty()) return function(row, d, operands);
   StringRef text = is_float(d) ? row.llvm : is_signed(d) ? row.llvm_signed : row.llvm_unsigned;
   if (text.empty()) return operands[0]; // integers are whole, and unsigned ones their own magnitude

@@ -5,6 +5,7 @@
 #include "grammar/builtins.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/IR/IRBuilder.h"
+#include <array>
 
 namespace elsewise::llvm_emit {
 
@@ -29,6 +30,8 @@ public:
   /// A row that is a function of the deterministic library, with and without its own body.
   llvm::Value *function(const Builtin &, DType, llvm::ArrayRef<llvm::Value *>);
   llvm::Value *library_function(const Builtin &, DType, llvm::ArrayRef<llvm::Value *>);
+  /// Philox 4x32-10: the four words at a counter of which the lower half is given, of 64 bits each.
+  std::array<llvm::Value *, 4> philox(llvm::Value *counter, llvm::Value *seed, llvm::Value *stream);
 
 private:
   llvm::Value *integer_binary(BinaryOp, bool is_signed, llvm::Value *, llvm::Value *);
@@ -40,6 +43,8 @@ private:
   llvm::Value *float_power(llvm::Value *, llvm::Value *);
   llvm::Value *float_remainder(llvm::Value *, llvm::Value *);
   llvm::Value *float_floor_divide(llvm::Value *, llvm::Value *);
+  llvm::Value *noise_word(llvm::ArrayRef<llvm::Value *>);
+  llvm::Value *normal(llvm::Value *word);
   llvm::Value *half_to_float(DType, llvm::Value *);
   llvm::Value *float_to_half(DType, llvm::Value *);
   llvm::Value *i64_to_double(llvm::Value *);

@@ -568,7 +568,10 @@ bool TorchExpressions::find_tensor_free(ExprId e) const {
   if (ast_[e].kind == ExprKind::Name && names_.of[e].binding == Binding::Argument &&
       signature_.args[names_.of[e].index].kind == ArgKind::Tensor)
     return false;
-  if (ast_[e].kind == ExprKind::Call && builtins()[names_.of[e].index].rule == Rule::CastTo) return false;
+  if (ast_[e].kind == ExprKind::Call) {
+    const Rule rule = builtins()[names_.of[e].index].rule;
+    if (rule == Rule::CastTo || rule == Rule::Noise) return false;
+  }
   for (uint32_t k = 0; k < ast_[e].count; ++k)
     if (!tensor_free(ast_.child(e, k))) return false;
   return true;
@@ -705,6 +708,15 @@ Python TorchExpressions::call(ExprId e, const ExprType &t) {
     if (t.type.kind == Kind::Data) return cast(a, DType::F32);
     if (a.tensor) return cast(a, t.type.dtype);
     return {std::string(row.name) + "(" + a.text + ")", Level::Atom, false, DType::F64}; // Python's has the same name
+  }
+  case Rule::Noise: {
+    std::string list = i_;
+    uses_position = true;
+    for (uint32_t k = 0; k < 2; ++k)
+      list += ", " + (k < ast_[e].count ? to(value(ast_.child(e, k), t.operands), DType::I64).text : "0");
+    const std::string text = filled(row.torch, {helper("_noise") + "(" + list + ")"});
+    return to({helper(text.substr(0, text.find('('))) + text.substr(text.find('(')), Level::Atom, true, DType::F32},
+              t.type.dtype);
   }
   default:
     break;

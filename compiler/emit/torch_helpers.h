@@ -217,6 +217,41 @@ inline constexpr std::array torch_helpers = {
         count = count + ((bits >> k) & 1)
     return count.to(value.dtype)
 )"},
+    TorchHelper{"_noise", "", R"(def _noise(position, seed, stream):
+    """Philox 4x32-10: of what the counter (position >> 2, stream) gives under the seed, the word `position & 3`."""
+    mask = 2**32 - 1
+    a, b, c, d = position >> 2 & mask, position >> 34 & mask, stream & mask, stream >> 32 & mask
+    k, m = seed & mask, seed >> 32 & mask
+    for _ in range(10):
+        x, y = a * 0xD2511F53, c * 0xCD9E8D57
+        a, b, c, d = (y >> 32 & mask) ^ b ^ k, y & mask, (x >> 32 & mask) ^ d ^ m, x & mask
+        k, m = k + 0x9E3779B9 & mask, m + 0xBB67AE85 & mask
+    odd = position & 1 != 0
+    return torch.where(position & 2 != 0, torch.where(odd, d, c), torch.where(odd, b, a))
+)"},
+    TorchHelper{"_uniform", "", R"(def _uniform(word):
+    """The upper 24 bits of a word as a number from 0 up to 1."""
+    return (word >> 8).float() * 2.0**-24
+)"},
+    TorchHelper{"_normal", "", R"(def _normal(word):
+    """The point below which (word + 0.5) * 2^-32 of a normal distribution lies: in floats, step by step."""
+    rest = torch.where(word < 2**31, word, 2**32 - 1 - word)  # counted from the nearer end
+    off = ((2**31 - 1 - rest).float() + 0.5) * 2.0**-32
+    r = 0.180625 - off * off
+    middle = ((59.109375 * r + 159.29114) * r + 50.434273) * r + 3.3871326
+    under_middle = ((67.18756 * r + 78.75776) * r + 17.89517) * r + 1.0
+    bits = (rest.float() + 0.5).view(torch.int32)
+    m = (bits & 0x7FFFFF | 0x3F800000).view(torch.float32)
+    s = (m - 1.4142135) / (m + 1.4142135)
+    z = s * s
+    log_m = s * (((0.2857143 * z + 0.4) * z + 0.6666667) * z + 2.0) + 0.3465736
+    outside = (159 - (bits >> 23)).float() * 0.6931472 - log_m
+    t = outside.double().sqrt().float() - 1.6
+    tail = ((0.17023821 * t + 1.3067285) * t + 2.7568154) * t + 1.4234372
+    under_tail = (0.12021133 * t + 0.73700166) * t + 1.0
+    x = torch.where(off <= 0.425, off * middle / under_middle, tail / under_tail)
+    return torch.where(word < 2**31, -x, x)
+)"},
     TorchHelper{"_least", "", R"(def _least(a, b):
     """Of two exact integers."""
     return b if b < a else a

@@ -27,6 +27,12 @@ inline uint8_t ceil_row() {
 inline uint8_t square_root_row() {
   return row_where([](const Builtin &r) { return r.meaning == Meaning::SquareRoot; });
 }
+inline uint8_t uniform_row() {
+  return row_where([](const Builtin &r) { return r.meaning == Meaning::Uniform; });
+}
+inline uint8_t normal_row() {
+  return row_where([](const Builtin &r) { return r.meaning == Meaning::Normal; });
+}
 inline uint8_t power_row() {
   return row_where([](const Builtin &r) { return r.meaning == Meaning::Power; });
 }

@@ -17,6 +17,13 @@ std::string call(const Kernel &k, const Inst &i) {
   const auto rows = builtins();
   if (i.sub >= rows.size()) return "calls a row that is not in the builtin table";
   const Builtin &row = rows[i.sub];
+  if (row.rule == Rule::Noise) {
+    const bool normal = row.meaning == Meaning::Normal;
+    if (i.b != (normal ? 1 : 3)) return "has the wrong number of operands";
+    for (uint32_t n = 0; n < i.b; ++n)
+      if (k[k.operands[i.a + n]].type != (normal ? DType::I32 : DType::I64)) return "has operands of the wrong type";
+    return i.type == (normal ? DType::F32 : DType::I32) ? "" : "is noise of another type";
+  }
   const bool primitive = row.rule == Rule::Numeric || row.rule == Rule::Rounding || row.rule == Rule::Float ||
                          row.rule == Rule::Predicate || row.rule == Rule::Whole;
   if (!row.body.empty() || !primitive) return "calls a row that has no entry for backends";

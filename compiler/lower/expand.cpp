@@ -2,6 +2,7 @@
 // Expands calls and operators into nodes of one type. It converts no operand and decides no type.
 #include "compiler/lower/expand.h"
 #include "compiler/check/composite.h"
+#include "compiler/ir/rows.h"
 #include "compiler/lower/exact.h"
 
 namespace elsewise {
@@ -155,6 +156,14 @@ NodeId expand_call(Kernel &k, Builder &b, uint32_t row, DType type, const std::v
   NodeId value = operands[0];
   for (size_t n = 1; n < operands.size(); ++n) value = b.call(uint8_t(row), type, {value, operands[n]});
   return value;
+}
+
+NodeId noise(Builder &b, const Builtin &row, NodeId seed, NodeId stream) {
+  const NodeId word = b.call(uniform_row(), DType::I32, {b.cast(b.pos(flat_axis), DType::I64), seed, stream});
+  if (row.meaning == Meaning::Normal) return b.call(normal_row(), DType::F32, {word});
+  const NodeId shifted = b.binary(BinaryOp::Shr, word, b.integer(DType::I32, 8));
+  const NodeId top = b.cast(b.binary(BinaryOp::BitAnd, shifted, b.integer(DType::I32, 0xffffff)), DType::F32);
+  return b.binary(BinaryOp::Mul, top, b.real(DType::F32, 0x1p-24));
 }
 
 } // namespace elsewise

@@ -15,4 +15,7 @@ NodeId expand_call(Kernel &, Builder &, uint32_t row, DType type, const std::vec
 /// The node's operation for an operator of arithmetic on `type`; comparisons and `and or not` included.
 NodeId operate(Builder &, Operator, DType type, NodeId a, NodeId b);
 
+/// A row of noise at the element's position in the whole domain, in F32; seed and stream are I64.
+NodeId noise(Builder &, const Builtin &row, NodeId seed, NodeId stream);
+
 } // namespace elsewise

@@ -347,6 +347,13 @@ private:
     }
     case Rule::Ratio:
       return ratio(e, row, t);
+    case Rule::Noise: {
+      const auto key = [&](uint32_t n) { // modulo 2^64, whatever it is made of
+        return n < ast[e].count ? b.cast(value(ast.child(e, n), t.operands), DType::I64) : b.integer(DType::I64, 0);
+      };
+      const NodeId seed = key(0);
+      return b.cast(noise(b, builtins()[row], seed, key(1)), t.type.dtype);
+    }
     default:
       break;
     }

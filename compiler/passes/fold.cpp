@@ -69,6 +69,8 @@ NodeId folded(Kernel &k, Builder &b, NodeId made) {
     if (constant) values.push_back(k.constants[k[o].a]);
   }
   if (values.empty() || !constant) return i.op == Op::Binary ? identity(k, b, made) : made;
+  // At a known position too, noise is left to the backends, which share its arithmetic.
+  if (i.op == Op::Call && builtins()[i.sub].rule == Rule::Noise) return made;
   Constant value;
   if (apply(i, k[operands(k, made)[0]].type, values, value) != Trouble::None) return made;
   if (i.type == DType::Index && !fits(DType::I64, value.integer)) return made;

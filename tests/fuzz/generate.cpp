@@ -256,7 +256,9 @@ private:
     case 7:
       return "-(" + floating(depth - 1) + ")";
     case 8:
-      return row(depth, [](const Builtin &r) { return r.rule == Rule::Float || r.rule == Rule::Ratio; });
+      return row(depth, [](const Builtin &r) {
+        return r.rule == Rule::Float || r.rule == Rule::Ratio || r.rule == Rule::Noise;
+      });
     case 14:
       return row(depth, [](const Builtin &r) { return r.rule == Rule::Numeric || r.rule == Rule::Rounding; });
     case 9:
@@ -281,8 +283,8 @@ private:
     for (const Builtin &r : builtins())
       if (wanted(r)) rows.push_back(&r);
     const Builtin &r = *random_.pick(rows);
-    const bool integers = whole || r.rule == Rule::Whole || r.rule == Rule::WholeTest;
-    const int count = r.min_arguments + (r.max_arguments == 255 && random_.chance(25));
+    const bool integers = whole || r.rule == Rule::Whole || r.rule == Rule::WholeTest || r.rule == Rule::Noise;
+    const int count = r.min_arguments + (r.max_arguments > r.min_arguments && random_.chance(25));
     std::string text = std::string(r.name) + "(";
     for (int k = 0; k < count; ++k)
       text += (k ? ", " : "") + (integers ? integer(depth - 1) : k == 0 ? floating(depth - 1) : number(depth - 1));

@@ -6,6 +6,7 @@
 #include "compiler/ir/functions.h"
 #include "grammar/builtins.h"
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -612,6 +613,47 @@ Scalar Oracle::operate(ExprId e, Use use) {
   return index ? index_result(r, over) : Scalar{c, wrap(r, c), 0};
 }
 
+/// Salmon et al., Philox 4x32 with ten rounds.
+static uint32_t noise(int64_t position, uint64_t seed, uint64_t stream) {
+  const uint64_t block = (uint64_t)position / 4;
+  std::array<uint32_t, 4> x = {(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)stream, (uint32_t)(stream >> 32)};
+  uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+  for (int r = 0; r < 10; ++r) {
+    const uint64_t first = 0xD2511F53ull * x[0], second = 0xCD9E8D57ull * x[2];
+    x = {(uint32_t)(second >> 32) ^ x[1] ^ key[0], (uint32_t)second, (uint32_t)(first >> 32) ^ x[3] ^ key[1],
+         (uint32_t)first};
+    key[0] += 0x9E3779B9u, key[1] += 0xBB67AE85u;
+  }
+  return x[(size_t)(position % 4)];
+}
+
+/// The normal number below which (word + 1/2) / 2^32 of all lie: Wichura's AS 241 in floats.
+static float normal(uint32_t word) {
+  const bool upper = word >= 0x80000000u;
+  const uint32_t rest = upper ? 0xffffffffu - word : word;
+  const float off = std::ldexp((float)(0x7fffffffu - rest) + 0.5f, -32);
+  const auto polynomial = [](float at, std::initializer_list<float> coefficients) {
+    float sum = 0;
+    for (const float c : coefficients) sum = sum * at + c;
+    return sum;
+  };
+  float x;
+  if (off <= 0.425f) {
+    const float r = 0.180625f - off * off;
+    x = off * polynomial(r, {59.109374720f, 159.29113202f, 50.434271938f, 3.3871327179f});
+    x /= polynomial(r, {67.187563600f, 78.757757664f, 17.895169469f, 1});
+  } else {
+    int exponent;
+    const float m = 2 * std::frexp((float)rest + 0.5f, &exponent), root_2 = std::sqrt(2.0f);
+    const float s = (m - root_2) / (m + root_2);
+    const float log_m = s * polynomial(s * s, {2.0f / 7, 2.0f / 5, 2.0f / 3, 2}) + float(std::log(2.0) / 2);
+    const float t = std::sqrt(float(33 - exponent) * float(std::log(2.0)) - log_m) - 1.6f;
+    x = polynomial(t, {.17023821103f, 1.3067284816f, 2.7568153900f, 1.4234372777f}) /
+        polynomial(t, {.12021132975f, .73700164250f, 1});
+  }
+  return upper ? x : -x;
+}
+
 Scalar Oracle::call(ExprId e, Use use) {
   const Binding binding = names_.of[e].binding;
   if (binding == Binding::Length || binding == Binding::ArgumentLength) return measure(e);
@@ -642,6 +684,13 @@ Scalar Oracle::call(ExprId e, Use use) {
     break;
   }
   if (row.rule == Rule::Ratio) return ratio(e, t);
+  if (row.rule == Rule::Noise) {
+    uint64_t key[2] = {};
+    for (uint32_t k = 0; k < x.count; ++k) key[k] = (uint64_t)evaluate(ast_.child(e, k), t.operands).integer;
+    const uint32_t word = noise(position_, key[0], key[1]);
+    const float v = row.meaning == Meaning::Normal ? normal(word) : (float)std::ldexp((double)(word >> 8), -24);
+    return convert({DType::F32, 0, v}, t.type.dtype);
+  }
   std::vector<Scalar> v;
   for (uint32_t k = 0; k < x.count; ++k) v.push_back(operand(ast_.child(e, k), t.operands, t.compute));
   if (row.rule == Rule::Predicate) {

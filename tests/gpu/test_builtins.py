@@ -15,7 +15,7 @@ from builtins_page import field
 
 ROOT = Path(__file__).resolve().parents[2]
 FLOATS, WHOLE = ("float16", "bfloat16", "float32", "float64"), ("uint8", "int8", "int16", "int32", "int64")
-BY_RULE = {"Float": FLOATS, "Whole": WHOLE, "WholeTest": WHOLE}  # any other rule: every dtype
+BY_RULE = {"Float": FLOATS, "Whole": WHOLE, "WholeTest": WHOLE, "Noise": WHOLE}  # any other rule: every dtype
 OTHERS = ("Length", "Border", "CastInt", "CastFloat", "CastTo")  # take no element, or are casts
 DEVICE = "cuda"
 

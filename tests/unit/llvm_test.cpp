@@ -509,6 +509,39 @@ TEST(Llvm, FunctionsHaveTheBitsOfTheScalarOneOnEveryCpu) {
   EXPECT_GE(tried, 80);
 }
 
+// Positions of any size, which no call can have: as data.
+TEST(Llvm, NoiseIsPhiloxAtEveryPosition) {
+  const auto reference = [](uint64_t position, uint64_t seed, uint64_t stream) {
+    uint32_t x[] = {uint32_t(position >> 2), uint32_t(position >> 34), uint32_t(stream), uint32_t(stream >> 32)};
+    uint32_t key[] = {uint32_t(seed), uint32_t(seed >> 32)};
+    for (int r = 0; r < 10; ++r) {
+      const uint64_t p = 0xd2511f53ull * x[0], q = 0xcd9e8d57ull * x[2];
+      x[0] = uint32_t(q >> 32) ^ x[1] ^ key[0], x[2] = uint32_t(p >> 32) ^ x[3] ^ key[1];
+      x[1] = uint32_t(q), x[3] = uint32_t(p);
+      key[0] += 0x9e3779b9u, key[1] += 0xbb67ae85u;
+    }
+    return x[position & 3];
+  };
+  // The vectors of Random123, as far as a position holds their counters.
+  for (int word = 0; word < 4; ++word) {
+    constexpr uint32_t zeros[] = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
+    EXPECT_EQ(reference(uint64_t(word), 0, 0), zeros[word]);
+  }
+  for (const char *cpu : cpus()) {
+    Maker m({DType::I64, DType::I64, DType::I64}, DType::I32);
+    m.piece(m.b.call(uniform_row(), DType::I32, {m.b.load(0), m.b.load(1), m.b.load(2)}));
+    Bytes positions = samples(DType::I64, count, 1);
+    for (size_t at = 7; at < positions.size(); at += 8) positions[at] &= 0x7f;
+    check(
+        m.scheduled(), {positions, samples(DType::I64, count, 2), samples(DType::I64, count, 3)},
+        [&](const std::vector<Number> &v) -> Number {
+          const uint32_t word = reference(uint64_t(v[0].integer), uint64_t(v[1].integer), uint64_t(v[2].integer));
+          return {wrap(word, DType::I32), 0};
+        },
+        "noise", cpu);
+  }
+}
+
 TEST(Llvm, FunctionsAreRefusedOnLesserCpus) {
   for (size_t row = 0; row < builtins().size(); ++row) {
     if (builtins()[row].cpu.empty() || builtins()[row].max_arguments != 1) continue;

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -119,10 +120,14 @@ struct EmitRequest {
   int rank = -1;           // of the domain; else the largest of `ranks` that counts, at least the axes of the header
   std::vector<int> ranks;  // by argument; -1: not known. Those of tensors read elementwise count
   std::string print_after; // a pass name, "all", or ""
+  std::optional<std::vector<std::string>> passes; // these alone, in this order, instead of all
   bool verify_each = false;
 };
 /// Text of a stage (Cubin: bytes). Layout: all contiguous vectors.
 EW_API Result<std::string> emit(const Spec &, const EmitRequest &) noexcept;
+/// The same of a kernel given as IR text. `passes` missing: all of them if it has no schedule, none if it has. Its form
+/// is its own, or if it has none that of contiguous vectors; of the request's signature and ranks nothing is used.
+EW_API Result<std::string> emit_ir(std::string_view text, std::string_view file, const EmitRequest &) noexcept;
 /// Tokens or Ast of a text that need not be a whole or well-typed spec: only what is wrong up to that stage is a fault.
 EW_API Result<std::string> emit_syntax(std::string_view text, std::string_view file, Stage) noexcept;
 

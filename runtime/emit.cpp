@@ -2,6 +2,7 @@
 // Every stage of a spec as text, for a signature given by hand and contiguous operands. Nothing made here is kept or
 // run.
 #include "compiler/emit/emit.h"
+#include "compiler/ir/read.h"
 #include "compiler/lex/lex.h"
 #include "compiler/lower/lower.h"
 #include "compiler/parse/parser.h"
@@ -17,6 +18,13 @@ namespace {
 using Text = Result<std::string>;
 
 Text refuse(const Spec &spec, Fault f, std::string message) { return fault<std::string>(f, std::move(message), spec); }
+// `spec`: null for a kernel that was given as IR.
+Text refuse(const Spec *spec, Fault f, std::string message) {
+  if (spec) return refuse(*spec, f, std::move(message));
+  Text result;
+  result.fault = f, result.message = std::move(message);
+  return result;
+}
 Text good(std::string text) {
   Text result;
   result.value = std::move(text);
@@ -99,11 +107,9 @@ int domain_rank(const Spec &spec, const EmitRequest &request) {
 
 // Contiguous operands; with axes as many rows as they need, else with `rows` as many row axes, each row starting
 // anywhere.
-std::string choose_form(const Spec &spec, const Typing &typing, const EmitRequest &request, Machine machine,
-                        Form &form) {
+std::string choose_form(const Typing &typing, size_t rank, const EmitRequest &request, Machine machine, Form &form) {
   if (request.rows < 0 || request.rows > 63) return "a launch has from 0 to 63 row axes";
   if (!typing.kernel.axes.empty()) {
-    const size_t rank = size_t(domain_rank(spec, request));
     const Dims domain(rank, 2), stride = contiguous_strides(ref(domain));
     const Dims dims = axes_in(typing.kernel, rank);
     std::vector<Dims> inputs;
@@ -122,7 +128,7 @@ std::string choose_form(const Spec &spec, const Typing &typing, const EmitReques
   for (size_t a = 0; a < typing.operands.size(); ++a) {
     if (!typing.operands[a].read || typing.operands[a].zero_dim) continue;
     if (typing.operands[a].dtype != typing.typed.result)
-      return "in place, `" + spec.names.arguments[a] + "` would have to be of the result's dtype " +
+      return "in place, `" + typing.kernel.arguments[a].name + "` would have to be of the result's dtype " +
              spelling(typing.typed.result) + ", not " + spelling(typing.operands[a].dtype);
     form.same_view[a] = true;
     return "";
@@ -137,7 +143,7 @@ bool is_arch(std::string_view arch) {
          std::all_of(arch.begin() + at, arch.begin() + at + 2, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-Text emit_cubin(const Spec &spec, const Kernel &kernel, const EmitRequest &request) {
+Text emit_cubin(const Spec *spec, const Kernel &kernel, const EmitRequest &request) {
   std::string arch = request.arch, why;
   if (arch.empty()) arch = device_arch(0, why);
   if (arch.empty()) arch = "sm_80";
@@ -148,36 +154,40 @@ Text emit_cubin(const Spec &spec, const Kernel &kernel, const EmitRequest &reque
   return good(std::move(made.code));
 }
 
-Text emit_scheduled(const Spec &spec, const Typing &typing, const EmitRequest &request) {
-  const bool cuda = request.stage == Stage::Ir || request.stage == Stage::Cuda || request.stage == Stage::Ptx ||
-                    request.stage == Stage::Cubin;
-  PassOptions options;
-  options.verify_each = request.verify_each, options.has_form = true;
-  if (std::string why = choose_form(spec, typing, request, cuda ? Machine::Cuda : Machine::Cpu, options.form);
-      !why.empty())
-    return refuse(spec, Fault::Value, why);
+Machine machine_of(Stage stage) { return stage == Stage::Llvm || stage == Stage::Asm ? Machine::Cpu : Machine::Cuda; }
+
+// Passes and everything after them.
+Text emit_kernel(const Spec *spec, const Kernel &lowered, PassOptions options, const EmitRequest &request) {
+  options.verify_each = request.verify_each;
   std::string printed;
   const bool all = request.print_after == "all";
+  std::vector<std::string> named = options.only.value_or(std::vector<std::string>{});
+  if (!request.print_after.empty() && !all) named.push_back(request.print_after);
+  const auto known = pass_names();
+  for (const std::string &name : named) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    std::string list;
+    for (std::string_view pass : known) list += (list.empty() ? "" : ", ") + std::string(pass);
+    return refuse(spec, Fault::Value, "there is no pass `" + name + "`; the passes are " + list);
+  }
   if (!request.print_after.empty()) {
-    const auto known = pass_names();
-    if (!all && std::find(known.begin(), known.end(), request.print_after) == known.end()) {
-      std::string list;
-      for (std::string_view name : known) list += (list.empty() ? "" : ", ") + std::string(name);
-      return refuse(spec, Fault::Value, "there is no pass `" + request.print_after + "`; the passes are " + list);
-    }
-    if (all) printed = "# lowered\n" + print(typing.kernel);
+    if (all) printed = "# lowered\n" + print(lowered);
     options.observe = [&](std::string_view pass, const Kernel &k) {
       if (all || pass == request.print_after) printed += "# after " + std::string(pass) + "\n" + print(k);
     };
   }
   std::string error;
-  const Kernel kernel = run_passes(typing.kernel, options, &error);
+  const Kernel kernel = run_passes(lowered, options, &error);
   if (!error.empty())
     return refuse(spec, Fault::Internal, "internal error: the IR is malformed; please report this rule\n" + error);
+  if (request.stage == Stage::Ir) return good(request.print_after.empty() ? print(kernel) : printed);
+  if (kernel.bodies.empty())
+    return refuse(spec, Fault::Value,
+                  "the kernel has no schedule, which this stage is made from; run the pass "
+                  "`schedule` too");
+  if (kernel.outputs.size() != 1) return refuse(spec, Fault::Value, "this stage is made of kernels with one output");
 
   switch (request.stage) {
-  case Stage::Ir:
-    return good(request.print_after.empty() ? print(kernel) : printed);
   case Stage::Cuda:
     return good(printed + emit_cuda(kernel));
   case Stage::Ptx:
@@ -192,6 +202,27 @@ Text emit_scheduled(const Spec &spec, const Typing &typing, const EmitRequest &r
     return good(printed + text);
   }
   }
+}
+
+// What of a kernel decides its layout, as typing_for() has it of a rule.
+Typing typing_of(const Kernel &kernel) {
+  Typing typing;
+  typing.kernel = kernel;
+  typing.typed.result = kernel.outputs[0];
+  typing.positions = used_positions(kernel);
+  std::vector<bool> read(kernel.arguments.size());
+  for (const Inst &i : kernel.insts)
+    if (i.op == Op::Load) read[i.a] = true;
+  for (size_t a = 0; a < kernel.arguments.size(); ++a)
+    typing.operands.push_back({kernel.arguments[a].type.dtype, read[a], kernel.arguments[a].type.zero_dim});
+  return typing;
+}
+
+// The least rank that has the kernel's axes.
+size_t least_rank(const Kernel &kernel) {
+  int left = 0, right = 0;
+  for (const Axis &axis : kernel.axes) left = std::max(left, axis.dim + 1), right = std::max(right, -axis.dim);
+  return size_t(std::max(left + right, 1));
 }
 
 } // namespace
@@ -231,7 +262,36 @@ Result<std::string> emit(const Spec &spec, const EmitRequest &request) noexcept 
   }
   if (request.stage == Stage::Torch)
     return good(emit_torch(spec.source, spec.ast, spec.names, signature, typing->typed));
-  return emit_scheduled(spec, *typing, request);
+  PassOptions options;
+  options.has_form = true, options.only = request.passes;
+  if (std::string why =
+          choose_form(*typing, size_t(domain_rank(spec, request)), request, machine_of(request.stage), options.form);
+      !why.empty())
+    return refuse(spec, Fault::Value, why);
+  return emit_kernel(&spec, typing->kernel, std::move(options), request);
+} catch (const std::exception &error) {
+  return crashed<std::string>(error);
+}
+
+Result<std::string> emit_ir(std::string_view text, std::string_view file, const EmitRequest &request) noexcept try {
+  if (request.stage == Stage::Tokens || request.stage == Stage::Ast || request.stage == Stage::Torch)
+    return refuse(nullptr, Fault::Value, "that stage comes before the IR, which cannot be turned back into it");
+  const Source source{std::string(text), std::string(file)};
+  Sink sink;
+  const Kernel kernel = read(source, sink);
+  if (sink.failed()) return spec_fault<std::string>(sink, source);
+  PassOptions options;
+  options.has_form = true, options.only = request.passes;
+  if (!options.only && !kernel.bodies.empty()) options.only.emplace();
+  if (kernel.form != Form{} || !kernel.bodies.empty()) {
+    if (request.in_place || request.rows) return refuse(nullptr, Fault::Value, "the kernel has its own form");
+    options.form = kernel.form;
+  } else {
+    const size_t rank = std::max(least_rank(kernel), size_t(std::max(request.rank, 0)));
+    std::string why = choose_form(typing_of(kernel), rank, request, machine_of(request.stage), options.form);
+    if (!why.empty()) return refuse(nullptr, Fault::Value, why);
+  }
+  return emit_kernel(nullptr, kernel, std::move(options), request);
 } catch (const std::exception &error) {
   return crashed<std::string>(error);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The IR as text, one node a line and nothing left out, so that it can be compared and read back. It never aligns or
-// wraps, so that a line depends on its node alone.
+// The IR as text, one node a line and nothing left out, so that it can be compared and read back (read.cpp). It never
+// aligns or wraps, so that a line depends on its node alone.
 #include "compiler/ir/ir.h"
 #include "grammar/builtins.h"
 #include "llvm/Support/raw_ostream.h"
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -33,13 +34,24 @@ void quoted(raw_ostream &out, std::string_view s) {
   out << '"';
   for (const char c : s)
     if (c == '\n') out << "\\n";
+    else if (c == '\t') out << "\\t";
+    else if (c == '\r') out << "\\r";
     else if (c == '"' || c == '\\') out << '\\' << c;
     else out << c;
   out << '"';
 }
 
+// A name in quotes where it would be taken for one of this text's own words.
+void name(raw_ostream &out, std::string_view s) {
+  static constexpr std::string_view words[] = {"row",  "flat",  "in",    "and",  "or",     "when",
+                                               "same", "dense", "inner", "wide", "narrow", "pitched"};
+  const bool row_axis = s.size() > 1 && s[0] == 'r' && s.find_first_not_of("0123456789", 1) == s.npos;
+  if (row_axis || std::find(std::begin(words), std::end(words), s) != std::end(words)) quoted(out, s);
+  else out << s;
+}
+
 void axis(raw_ostream &out, const Kernel &k, uint32_t a) {
-  if (a < k.axes.size()) out << k.axes[a].name;
+  if (a < k.axes.size()) name(out, k.axes[a].name);
   else if (a == no_axis) out << "row";
   else a == flat_axis ? out << "flat" : out << a;
 }
@@ -51,13 +63,16 @@ void place(raw_ostream &out, Span s) {
 const char *spelling(Stage s) { return s == Stage::Host ? "host" : s == Stage::Row ? "row" : "element"; }
 
 void argument(raw_ostream &out, const Argument &a) {
-  out << a.name << ": ";
+  name(out, a.name);
+  out << ": ";
   switch (a.type.kind) {
   case ArgKind::Unknown:
     out << "unknown";
     break;
   case ArgKind::Tensor:
-    out << elsewise::spelling(a.type.dtype) << (a.type.zero_dim ? "[]" : a.type.rank >= 0 ? "[" + std::to_string(a.type.rank) + "]" : "");
+    out << elsewise::spelling(a.type.dtype);
+    if (a.type.rank >= 0) out << '[' << int(a.type.rank) << ']';
+    else if (a.type.zero_dim) out << "[]";
     break;
   case ArgKind::Int:
     out << "int";
@@ -85,7 +100,8 @@ void axes(raw_ostream &out, const char *label, uint64_t set) {
 // `read s proved(0) if as-long(0, t) free when %4, %5`: the condition stands among the operands.
 void reading(raw_ostream &out, const Kernel &k, const Inst &i) {
   const Reading &r = k.reads[i.c];
-  out << "read " << k.arguments[r.argument].name;
+  out << "read ";
+  name(out, k.arguments[r.argument].name);
   axes(out, "own", r.own);
   if (r.settled) out << " settled";
   axes(out, "proved", r.proved);
@@ -113,14 +129,17 @@ void node(raw_ostream &out, const Kernel &k, NodeId n) {
   }
   case Op::Param:
   case Op::Load:
-    out << elsewise::spelling(i.op) << ' ' << k.arguments[i.a].name;
+    out << elsewise::spelling(i.op) << ' ';
+    name(out, k.arguments[i.a].name);
     break;
   case Op::Len:
   case Op::Pos:
     out << elsewise::spelling(i.op) << ' ', axis(out, k, i.a);
     break;
   case Op::ArgLen:
-    out << "arglen " << k.arguments[i.a].name << ' ' << int32_t(i.b);
+    out << "arglen ";
+    name(out, k.arguments[i.a].name);
+    out << ' ' << int32_t(i.b);
     break;
   case Op::Unary:
     out << elsewise::spelling(UnaryOp(i.sub));
@@ -181,7 +200,8 @@ void check(raw_ostream &out, const Check &c) {
   if (c.what == Check::NonZero) out << "nonzero";
   if (c.what == Check::Fits) out << "fits " << elsewise::spelling(c.dtype);
   out << " %" << c.node;
-  if (c.piece != ~0u) out << " piece " << c.piece << (c.in_guard ? " guard" : "");
+  if (c.piece != ~0u) out << " piece " << c.piece;
+  if (c.in_guard) out << " guard";
   place(out, c.where);
   out << '\n';
 }
@@ -191,7 +211,9 @@ void form(raw_ostream &out, const Kernel &k) {
   const Form &f = k.form;
   out << "  form rows(" << int(f.rows) << ") vector " << int(f.vector) << " out " << access[int(f.out)];
   for (size_t a = 0; a < f.args.size(); ++a) {
-    out << ' ' << (a < k.arguments.size() ? k.arguments[a].name : "?") << ' ' << access[int(f.args[a])];
+    out << ' ';
+    name(out, a < k.arguments.size() ? k.arguments[a].name : "?");
+    out << ' ' << access[int(f.args[a])];
     if (a < f.same_view.size() && f.same_view[a]) out << " same";
     if (a < f.dense.size() && f.dense[a]) out << " dense";
   }
@@ -230,8 +252,11 @@ std::string print(const Kernel &k) {
     argument(out, k.arguments[a]);
   }
   out << ')';
-  for (size_t a = 0; a < k.axes.size(); ++a)
-    out << (a ? ", " : " over [") << k.axes[a].name << ": " << k.axes[a].dim << (a + 1 == k.axes.size() ? "]" : "");
+  for (size_t a = 0; a < k.axes.size(); ++a) {
+    out << (a ? ", " : " over [");
+    name(out, k.axes[a].name);
+    out << ": " << k.axes[a].dim << (a + 1 == k.axes.size() ? "]" : "");
+  }
   out << " ->";
   for (const DType d : k.outputs) out << ' ' << spelling(d);
   if (!k.source.empty()) out << ' ', quoted(out, k.source);

@@ -183,6 +183,7 @@ std::string form(const Kernel &k) {
   }
   if (f.out != Access::Vector && f.out != Access::Strided)
     return "writes neither along the inner axis nor with a stride";
+  if (f.vector > 16 || f.vector & (f.vector - 1)) return "gives a thread positions that are no power of two up to 16";
   return f.vector ? "" : "has no positions a thread";
 }
 

@@ -7,6 +7,7 @@
 #include "compiler/passes/form.h"
 #include "compiler/passes/ranges.h"
 #include "compiler/passes/schedule.h"
+#include <algorithm>
 
 namespace elsewise {
 namespace {
@@ -42,7 +43,13 @@ Kernel run_passes(Kernel k, const PassOptions &options, std::string *error) {
     return true;
   };
   if (complain("lowering")) return k;
-  for (const Pass &p : table) {
+  std::vector<Pass> list(std::begin(table), std::end(table));
+  if (options.only) {
+    list.clear();
+    for (const std::string &name : *options.only)
+      list.push_back(*std::find_if(std::begin(table), std::end(table), [&](const Pass &p) { return p.name == name; }));
+  }
+  for (const Pass &p : list) {
     k = p.run(k, options);
     if (options.observe) options.observe(p.name, k);
     if (complain(p.name)) return k;

@@ -3,15 +3,18 @@
 #pragma once
 #include "compiler/ir/ir.h"
 #include <functional>
+#include <optional>
 
 namespace elsewise {
 struct PassOptions {
-  Form form;             // what the form pass sets
-  bool has_form = false; // take `form` as it is, also for a kernel without arguments
+  Form form;                                    // what the form pass sets
+  bool has_form = false;                        // take `form` as it is, also for a kernel without arguments
+  std::optional<std::vector<std::string>> only; // names of passes to run, in this order, instead of the table
   bool verify_each = false;
   std::function<void(std::string_view pass, const Kernel &)> observe; // called after each pass, if set
 };
-/// Runs the whole table; `error` gets the verifier's complaint (our bug), if any.
+/// Runs the whole table, or `only`, whose names are pass_names()'; `error` gets the verifier's complaint (our bug), if
+/// any.
 Kernel run_passes(Kernel, const PassOptions &, std::string *error = nullptr);
 std::vector<std::string_view> pass_names();
 } // namespace elsewise

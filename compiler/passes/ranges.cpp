@@ -356,7 +356,7 @@ Kernel ranges(const Kernel &from, const PassOptions &) {
   Kernel k = from;
   Splitter s(k);
   for (Piece &p : k.pieces) {
-    if (p.guard == no_node) continue;
+    if (p.guard == no_node || !p.boxes.empty()) continue; // what has boxes was split before: its guard is what is left
     const Split split = s.split(p.guard, false);
     p.guard = split.residual;
     std::vector<std::vector<Range>> boxes;

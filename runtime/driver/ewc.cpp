@@ -13,11 +13,13 @@ namespace {
 
 namespace cl = llvm::cl;
 
+enum class From : uint8_t { Suffix, Rule, Ir };
 enum Exit : int { Success = 0, WrongSpec = 1, WrongUse = 2, WrongEnvironment = 3 };
 
 constexpr const char *overview = "ewc: look at a rule at every stage of its compilation\n\n"
                                  "  ewc -e 'i<n/4: x*0.5; else x' --arg=x:f32 --emit=cuda\n"
-                                 "  ewc rule.ew --arg=gain:float --emit=ir --print-after=ranges\n\n"
+                                 "  ewc rule.ew --arg=gain:float --emit=ir --print-after=ranges\n"
+                                 "  ewc kernel.ir --passes=fold,ranges --emit=ir\n\n"
                                  "Arguments that --arg does not name are f32 tensors. Exit status: 0 fine, 1 the rule "
                                  "is wrong, 2 the command line is, 3 something is missing on\n"
                                  "this computer (NVRTC, a CPU name).\n";
@@ -44,6 +46,16 @@ struct Options {
                                        clEnumValN(api::Stage::Torch, "torch", "plain torch source"))};
   cl::opt<std::string> print_after{"print-after", cl::desc("print the IR after a pass, or after each with `all`"),
                                    cl::value_desc("pass"), cl::cat(category)};
+  cl::list<std::string> passes{"passes",
+                               cl::CommaSeparated,
+                               cl::ValueOptional,
+                               cl::desc("run these passes alone, in this order"),
+                               cl::value_desc("pass,pass"),
+                               cl::cat(category)};
+  cl::opt<From> from{"from", cl::desc("what is given, if the file's name does not say it"), cl::init(From::Suffix),
+                     cl::cat(category),
+                     cl::values(clEnumValN(From::Rule, "rule", "a rule"),
+                                clEnumValN(From::Ir, "ir", "IR, as `--emit=ir` prints it (a file named .ir)"))};
   cl::opt<bool> verify_each{"verify-each", cl::desc("verify the IR after each pass"), cl::cat(category)};
   cl::opt<std::string> arch{
       "arch", cl::desc("GPU (sm_90; default: the one here, else sm_80), or CPU for llvm and asm (default: this one)"),
@@ -148,6 +160,21 @@ int drive(const Options &options) {
     text = (*read)->getBuffer().str();
     name = options.file == "-" ? "<stdin>" : options.file.getValue();
   }
+  api::EmitRequest request;
+  request.stage = options.stage, request.arch = options.arch, request.in_place = options.in_place,
+  request.rows = options.rows;
+  request.print_after = options.print_after, request.verify_each = options.verify_each;
+  if (options.passes.getNumOccurrences()) {
+    request.passes.emplace(options.passes.begin(), options.passes.end());
+    std::erase(*request.passes, "");
+  }
+  const bool suffix = options.from == From::Suffix && !given && llvm::StringRef(options.file).ends_with(".ir");
+  if (suffix || options.from == From::Ir) {
+    if (options.args.getNumOccurrences() || !options.out.empty())
+      return usage("a kernel given as IR says itself what its arguments and its result are");
+    auto emitted = api::emit_ir(text, name, request);
+    return emitted ? write(options, emitted.value) : fail(emitted.fault, emitted.message);
+  }
   if (options.stage == api::Stage::Tokens || options.stage == api::Stage::Ast) {
     auto shown = api::emit_syntax(text, name, options.stage);
     return shown ? write(options, shown.value) : fail(shown.fault, shown.message);
@@ -157,10 +184,6 @@ int drive(const Options &options) {
   for (const api::Diagnostic &warning : api::warnings(*compiled.value))
     llvm::errs() << warning.rendered << (llvm::StringRef(warning.rendered).ends_with("\n") ? "" : "\n");
 
-  api::EmitRequest request;
-  request.stage = options.stage, request.arch = options.arch, request.in_place = options.in_place,
-  request.rows = options.rows;
-  request.print_after = options.print_after, request.verify_each = options.verify_each;
   if (std::string wrong = parse_signature(options, *compiled.value, request); !wrong.empty()) return usage(wrong);
   auto emitted = api::emit(*compiled.value, request);
   if (!emitted && emitted.fault == api::Fault::Type && !emitted.diagnostics.empty()) { // of a call; here it has a place

@@ -118,6 +118,7 @@ std::string choose_form(const Spec &spec, const Typing &typing, const EmitReques
     form = make_form(loop, typing.typed.result, typing.operands, typing.positions.flat, machine);
     form.rows = uint8_t(request.rows), form.narrow = request.rows > 0 && machine == Machine::Cuda;
   }
+  form.window = request.window;
   if (!request.in_place) return "";
   for (size_t a = 0; a < typing.operands.size(); ++a) {
     if (!typing.operands[a].read || typing.operands[a].zero_dim) continue;
@@ -230,7 +231,7 @@ Result<std::string> emit(const Spec &spec, const EmitRequest &request) noexcept 
     typing = typed.value; // stays as long as the spec
   }
   if (request.stage == Stage::Torch)
-    return good(emit_torch(spec.source, spec.ast, spec.names, signature, typing->typed));
+    return good(emit_torch(spec.source, spec.ast, spec.names, signature, typing->typed, request.window));
   return emit_scheduled(spec, *typing, request);
 } catch (const std::exception &error) {
   return crashed<std::string>(error);

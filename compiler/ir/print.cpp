@@ -57,7 +57,10 @@ void argument(raw_ostream &out, const Argument &a) {
     out << "unknown";
     break;
   case ArgKind::Tensor:
-    out << elsewise::spelling(a.type.dtype) << (a.type.zero_dim ? "[]" : a.type.rank >= 0 ? "[" + std::to_string(a.type.rank) + "]" : "");
+    out << elsewise::spelling(a.type.dtype)
+        << (a.type.zero_dim    ? "[]"
+            : a.type.rank >= 0 ? "[" + std::to_string(a.type.rank) + "]"
+                               : "");
     break;
   case ArgKind::Int:
     out << "int";
@@ -117,6 +120,7 @@ void node(raw_ostream &out, const Kernel &k, NodeId n) {
     break;
   case Op::Len:
   case Op::Pos:
+  case Op::Origin:
     out << elsewise::spelling(i.op) << ' ', axis(out, k, i.a);
     break;
   case Op::ArgLen:
@@ -201,6 +205,7 @@ void form(raw_ostream &out, const Kernel &k) {
   if (!f.unit_pitch) out << " pitched";
   if (f.wide) out << " wide";
   if (f.narrow) out << " narrow";
+  if (f.window) out << " window";
   out << '\n';
 }
 

@@ -7,6 +7,7 @@
 #include "compiler/passes/form.h"
 #include "compiler/passes/ranges.h"
 #include "compiler/passes/schedule.h"
+#include "compiler/passes/window.h"
 
 namespace elsewise {
 namespace {

@@ -48,12 +48,12 @@ static py::tuple tuple_of(std::span<const int64_t> values) {
 // The arguments of one call of the slow path; it owns what api::Call borrows.
 struct Arguments {
   std::vector<api::Arg> args;
-  std::vector<int64_t> domain;
+  std::vector<int64_t> domain, whole, offset;
   api::Arg out;
   api::Call call;
 
   Arguments(const py::sequence &values, const py::object &given, const py::object &shape, const py::object &as,
-            const py::object &on) {
+            const py::object &on, const py::object &window, const py::object &begin) {
     for (py::handle value : values) {
       api::Arg arg;
       if (py::isinstance<View>(value)) arg = value.cast<const View &>().arg();
@@ -64,6 +64,8 @@ struct Arguments {
     call.args = args;
     if (!given.is_none()) out = given.cast<const View &>().arg(), call.out = &out;
     if (!shape.is_none()) domain = shape.cast<std::vector<int64_t>>(), call.has_domain = true, call.domain = domain;
+    if (!window.is_none()) whole = window.cast<std::vector<int64_t>>(), call.has_window = true, call.whole = whole;
+    if (!begin.is_none()) offset = begin.cast<std::vector<int64_t>>(), call.offset = offset;
     if (!as.is_none()) call.has_dtype = true, call.dtype = dtype(as.cast<std::string>());
     if (!on.is_none()) call.has_device = true, call.device = device(on.cast<int>());
   }
@@ -153,6 +155,11 @@ PYBIND11_MODULE(_elsewise, m) {
     return py::make_tuple(kernel, warnings);
   });
 
+  m.def("allowance", [](py::handle kernel) {
+    const api::Allowance a = api::allowance(*spec(kernel));
+    return py::make_tuple(a.ulp, py::cast(a.functions));
+  });
+
   py::class_<View>(m, "View", "Memory that an argument of a call stands for.")
       .def(py::init([](uintptr_t data, const std::string &as, std::vector<int64_t> shape, std::vector<int64_t> strides,
                        int on, bool readonly) {
@@ -186,9 +193,9 @@ PYBIND11_MODULE(_elsewise, m) {
   m.def(
       "plan",
       [](py::handle kernel, const py::sequence &args, const py::object &out, const py::object &shape,
-         const py::object &as, const py::object &on) {
+         const py::object &as, const py::object &on, const py::object &domain, const py::object &offset) {
         const api::SpecRef &of = spec(kernel);
-        Arguments arguments(args, out, shape, as, on);
+        Arguments arguments(args, out, shape, as, on, domain, offset);
         api::Result<api::PlanRef> result;
         {
           py::gil_scoped_release released; // it may compile
@@ -197,26 +204,29 @@ PYBIND11_MODULE(_elsewise, m) {
         return Plan{of, check(result, api::text(*of))};
       },
       "kernel"_a, "args"_a, "out"_a = py::none(), "shape"_a = py::none(), "dtype"_a = py::none(),
-      "device"_a = py::none());
+      "device"_a = py::none(), "domain"_a = py::none(), "offset"_a = py::none());
   m.def(
       "run",
       [](const Plan &plan, const py::sequence &args, const py::object &out, const py::object &shape,
-         const py::object &as, const py::object &on, uintptr_t stream, bool threads_of_torch, bool raw_pointers) {
-        Arguments arguments(args, out, shape, as, on);
+         const py::object &as, const py::object &on, uintptr_t stream, bool threads_of_torch, bool raw_pointers,
+         const py::object &domain, const py::object &offset) {
+        Arguments arguments(args, out, shape, as, on, domain, offset);
         arguments.call.stream = reinterpret_cast<void *>(stream);
         arguments.call.raw_pointers = raw_pointers;
         auto result = run_released(*plan.plan, arguments.call, threads_of_torch);
         check(result, api::text(*plan.spec));
       },
       "plan"_a, "args"_a, "out"_a, "shape"_a = py::none(), "dtype"_a = py::none(), "device"_a = py::none(),
-      "stream"_a = 0, "threads_of_torch"_a = false, "raw_pointers"_a = false);
+      "stream"_a = 0, "threads_of_torch"_a = false, "raw_pointers"_a = false, "domain"_a = py::none(),
+      "offset"_a = py::none());
 
   m.def(
       "emit",
       [](py::handle kernel, const std::string &at, const std::map<std::string, std::string> &kinds,
-         const std::string &arch, bool in_place, const py::object &as, int rank) -> py::object {
+         const std::string &arch, bool in_place, const py::object &as, int rank, bool window) -> py::object {
         const api::SpecRef &of = spec(kernel);
-        api::EmitRequest request{.stage = stage(at), .arch = arch, .in_place = in_place, .rank = rank};
+        api::EmitRequest request{
+            .stage = stage(at), .arch = arch, .in_place = in_place, .window = window, .rank = rank};
         for (const std::string &name : api::arguments(*of)) {
           const auto kind = kinds.find(name);
           request.signature.args.push_back(kind == kinds.end() ? ArgType{} : arg_type(kind->second));
@@ -232,7 +242,8 @@ PYBIND11_MODULE(_elsewise, m) {
         if (request.stage == api::Stage::Cubin) return py::bytes(text);
         return py::str(text);
       },
-      "kernel"_a, "stage"_a, "kinds"_a, "arch"_a = "", "in_place"_a = false, "dtype"_a = py::none(), "rank"_a = -1);
+      "kernel"_a, "stage"_a, "kinds"_a, "arch"_a = "", "in_place"_a = false, "dtype"_a = py::none(), "rank"_a = -1,
+      "window"_a = false);
 
   m.def("counters", [] {
     const api::Counters c = api::counters();

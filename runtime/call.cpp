@@ -19,9 +19,11 @@ void append_arguments(const Call &call, PlanKey &key) {
     if (a.kind == ArgKind::Tensor) append_tensor(a, key);
     else key.push_back(int64_t(a.kind));
   }
-  key.push_back(int64_t(call.has_domain) | int64_t(call.has_device) << 1 | int64_t(call.device.kind) << 8 |
-                int64_t(call.domain.size()) << 16 | int64_t(call.has_device ? call.device.ordinal : 0) << 32);
+  key.push_back(int64_t(call.has_domain) | int64_t(call.has_device) << 1 | int64_t(call.has_window) << 2 |
+                int64_t(call.device.kind) << 8 | int64_t(call.domain.size()) << 16 |
+                int64_t(call.has_device ? call.device.ordinal : 0) << 32);
   if (call.has_domain) key.append(call.domain.begin(), call.domain.end());
+  if (call.has_window) key.append(call.whole.begin(), call.whole.end()); // its rank is that of what is computed
 }
 
 std::optional<DType> asked_dtype(const Call &call) {
@@ -217,7 +219,43 @@ std::string missing_axis(const Spec &spec, const Call &call) {
   return "";
 }
 
-// `shape=`; else the broadcast of the tensors, 0-d ones only if there is no other; else the shape of `out`.
+// What in a window cannot be known, or would not be what it is in the whole; empty: nothing.
+std::string unclear_in_window(const Spec &spec, const Call &call, const Request &request) {
+  const auto &names = spec.names;
+  for (size_t a = 0; a < names.indexed.size(); ++a)
+    if (names.indexed[a] && names.elementwise[a])
+      return quoted(names.arguments[a]) +
+             " is read elementwise and at indices, and in a window it would have to be a part "
+             "and the whole; give the whole one under a second name";
+  for (const Resolved &r : names.of) {
+    if (r.binding != Binding::ArgumentLength || !names.elementwise[r.index]) continue;
+    const Arg &arg = call.args[r.index];
+    const int64_t dim = from_left(r.dim, size_t(arg.rank)), axis = dim - arg.rank + int64_t(request.domain.size());
+    if (axis < 0 || arg.shape[dim] != 1 || request.domain[size_t(axis)] != 1 || request.whole[size_t(axis)] == 1)
+      continue;
+    const std::string &name = names.arguments[r.index];
+    return "`len(" + name + (r.dim ? ", " + std::to_string(r.dim) : "") + ")`: the window is 1 long on axis " +
+           std::to_string(axis) + ", so " + quoted(name) +
+           " of length 1 may be a part of the whole or be repeated along it; ask for the domain's own length, `n` or "
+           "that "
+           "of a named axis";
+  }
+  return "";
+}
+
+// Tensors whose values are no part of the domain's choice, read as wholes.
+const Arg *only_tensor(const Call &call) {
+  const Arg *only = nullptr;
+  for (const Arg &arg : call.args)
+    if (arg.kind == ArgKind::Tensor) {
+      if (only) return nullptr;
+      only = &arg;
+    }
+  return only;
+}
+
+// `shape=`; else the broadcast of the tensors read elementwise, 0-d ones only if there is no other; else the shape of
+// `out`; else that of the only tensor, which in a window is the whole's.
 Result<Request> choose_domain(const Spec &spec, const Call &call, Request request) {
   const auto &names = spec.names.arguments;
   llvm::SmallVector<DimsRef, 8> shapes;
@@ -259,8 +297,13 @@ Result<Request> choose_domain(const Spec &spec, const Call &call, Request reques
                              : quoted(names[whose[0]]) + " has";
   } else if (call.out) {
     request.domain.assign(call.out->shape, call.out->shape + call.out->rank);
+  } else if (const Arg *only = only_tensor(call); only && !call.has_window) {
+    request.domain.assign(only->shape, only->shape + only->rank);
   } else {
-    return refuse(spec, Fault::Value, "no tensor says which shape the result has; give `shape=` or `out=`");
+    return refuse(spec, Fault::Value,
+                  call.has_window ? "no tensor says how much of `domain=" + show_shape(call.whole) +
+                                        "` is computed; give `shape=` or `out=`"
+                                  : "no tensor says which shape the result has; give `shape=` or `out=`");
   }
   if (call.out &&
       !std::equal(request.domain.begin(), request.domain.end(), call.out->shape, call.out->shape + call.out->rank))
@@ -270,6 +313,24 @@ Result<Request> choose_domain(const Spec &spec, const Call &call, Request reques
                                        : from + " " + show_shape(ref(request.domain))));
   if (std::string why = wrong_rank(spec.ast.header, request.domain.size()); !why.empty())
     return refuse(spec, Fault::Value, why + ": shape " + show_shape(ref(request.domain)));
+  if (call.has_window) {
+    const size_t rank = request.domain.size(), axes = call.whole.size();
+    auto counted = [](size_t n) { return std::to_string(n) + (n == 1 ? " axis" : " axes"); };
+    for (const int64_t length : call.whole)
+      if (length < 0)
+        return refuse(spec, Fault::Value, "`domain=" + show_shape(call.whole) + "` has a negative length");
+    if (rank != axes)
+      return refuse(spec, Fault::Value,
+                    "`domain=" + show_shape(call.whole) + "` has " + counted(axes) + ", and what is computed " +
+                        counted(rank) + ", shape " + show_shape(ref(request.domain)) +
+                        "; give `shape=` with an extent for each axis of the domain");
+    constexpr int64_t most = int64_t(1) << 60;
+    if (const auto count = element_count(call.whole); !count || *count > most)
+      return refuse(spec, Fault::Overflow, "`domain=" + show_shape(call.whole) + "` has more than 2**60 positions");
+    request.whole.assign(call.whole.begin(), call.whole.end());
+    if (std::string why = unclear_in_window(spec, call, request); !why.empty())
+      return refuse(spec, Fault::Value, std::move(why));
+  }
   if (spec.names.needs_rank) request.signature.rank = int(request.domain.size());
   const auto count = element_count(ref(request.domain));
   if (!count || *count > INT64_MAX / 16)
@@ -281,6 +342,25 @@ Result<Request> choose_domain(const Spec &spec, const Call &call, Request reques
 }
 
 } // namespace
+
+std::string wrong_window(const Plan &plan, const Call &call) {
+  if (!plan.in_window) return "";
+  if (!call.offset.empty() && call.offset.size() != plan.whole.size())
+    return "`offset` " + show_shape(call.offset) + " needs one entry for each of the " +
+           std::to_string(plan.whole.size()) + " axes of `domain`";
+  for (size_t d = 0; d < plan.whole.size(); ++d) {
+    const int64_t offset = call.offset.empty() ? 0 : call.offset[d];
+    const __int128 end = __int128(offset) + plan.shape[d];
+    if (offset < 0)
+      return "`offset` is " + std::to_string(offset) + " on axis " + std::to_string(d) +
+             ": a window begins at 0 or after it";
+    if (end > plan.whole[d])
+      return "the window leaves its domain on axis " + std::to_string(d) + ": offset " + std::to_string(offset) +
+             " and extent " + std::to_string(plan.shape[d]) + " are beyond the length " +
+             std::to_string(plan.whole[d]) + " of `domain=" + show_shape(ref(plan.whole)) + "`";
+  }
+  return "";
+}
 
 Result<Request> read_call(const Spec &spec, const Call &call) {
   const auto &names = spec.names.arguments;

@@ -69,7 +69,10 @@ struct Call {
   const Arg *out = nullptr;  // null: plan() only describes it; run() needs it
   bool has_domain = false;   // `shape=`
   std::span<const int64_t> domain;
-  bool has_dtype = false; // `dtype=`
+  bool has_window = false;         // `domain=`: what is computed is a part of that one, and its positions are meant
+  std::span<const int64_t> whole;  // its shape
+  std::span<const int64_t> offset; // `offset=`: where the part begins, by axis; empty: at its first position
+  bool has_dtype = false;          // `dtype=`
   DType dtype = DType::F32;
   bool has_device = false; // `device=`; else the tensors' own, else the CPU
   Device device;
@@ -91,6 +94,14 @@ EW_API std::span<const std::string> arguments(const Spec &) noexcept;
 /// Warnings of compile() (unreachable pieces, …).
 EW_API std::span<const Diagnostic> warnings(const Spec &) noexcept;
 
+/// How many units in the last place a float result may be from plain torch's: twice the bound of each function that a
+/// value goes through and that both keep within a bound of the exact value. 0: the bits are the same.
+struct Allowance {
+  int64_t ulp = 0;
+  std::vector<std::string> functions; // that state such a bound
+};
+EW_API Allowance allowance(const Spec &) noexcept;
+
 /// Everything about a call that does not depend on values or pointers: types, domain, layout, the compiled variant
 /// (compiled here if it is new). Plans are cached in the Spec and hold no tensor.
 EW_API Result<PlanRef> plan(const SpecRef &, const Call &) noexcept;
@@ -101,8 +112,8 @@ struct Output {
   std::span<const int64_t> shape, stride; // stride in elements, torch TensorIterator's choice
 };
 EW_API Output output(const Plan &) noexcept;
-/// True if `call` has the kinds, dtypes, shapes, strides, devices and addresses modulo 16 that the plan was made for
-/// (its `out` too, if given).
+/// True if `call` has the kinds, dtypes, shapes, domain, strides, devices and addresses modulo 16 that the plan was
+/// made for, wherever its window begins (its `out` too, if given).
 EW_API bool matches(const Plan &, const Call &) noexcept;
 /// Checks what depends on values and pointers (overlap, parameter fit, zero divisors, NaN bounds), then launches: CPU,
 /// in the caller's thread and a pool, done on return; CUDA, one launch on `stream`, asynchronous. On a fault nothing
@@ -116,6 +127,7 @@ struct EmitRequest {
                        // other defaults to f32 tensor
   std::string arch;    // "sm_90"; "" the present device's, else sm_80. For llvm, asm: "" the host's CPU
   bool in_place = false;   // as if `out` were the first tensor argument
+  bool window = false;     // the form of a part of a domain
   int rows = 0;            // emit the row form with that many row axes (a rule without named axes)
   int rank = -1;           // of the domain; else the largest of `ranks` that counts, at least the axes of the header
   std::vector<int> ranks;  // by argument; -1: not known. Those of tensors read elementwise count

@@ -124,6 +124,7 @@ std::string choose_form(const Typing &typing, size_t rank, const EmitRequest &re
     form = make_form(loop, typing.typed.result, typing.operands, typing.positions.flat, machine);
     form.rows = uint8_t(request.rows), form.narrow = request.rows > 0 && machine == Machine::Cuda;
   }
+  form.window = request.window;
   if (!request.in_place) return "";
   for (size_t a = 0; a < typing.operands.size(); ++a) {
     if (!typing.operands[a].read || typing.operands[a].zero_dim) continue;
@@ -261,7 +262,7 @@ Result<std::string> emit(const Spec &spec, const EmitRequest &request) noexcept 
     typing = typed.value; // stays as long as the spec
   }
   if (request.stage == Stage::Torch)
-    return good(emit_torch(spec.source, spec.ast, spec.names, signature, typing->typed));
+    return good(emit_torch(spec.source, spec.ast, spec.names, signature, typing->typed, request.window));
   PassOptions options;
   options.has_form = true, options.only = request.passes;
   if (std::string why =

@@ -120,7 +120,14 @@ Result<bool> settle(const Plan &plan, const Launch &launch, const Call &call, st
   llvm::SmallVector<HostValue, 16> params(call.args.size());
   for (size_t a = 0; a < call.args.size(); ++a)
     if (!plan.operands[a].tensor && !plan.operands[a].measured) params[a] = host_value_of(call.args[a]);
-  const HostDomain &domain = plan.host;
+  HostDomain domain = plan.host;
+  Dims origins;
+  if (plan.in_window && !call.offset.empty()) {
+    for (size_t d = 0; d < plan.whole.size(); ++d) domain.origin = domain.origin * plan.whole[d] + call.offset[d];
+    for (const int64_t axis : plan.axes) origins.push_back(call.offset[size_t(axis)]);
+  }
+  origins.resize(plan.axes.size());
+  domain.origins = ref(origins);
   variant.program.run({params.data(), params.size()}, domain, values, poisoned);
 
   if (variant.checks.needed()) {
@@ -139,7 +146,7 @@ Result<bool> settle(const Plan &plan, const Launch &launch, const Call &call, st
       slots[s] = uniform_slot(k[node].type, values[node]);
     } else if (info.kind == SlotKind::Begin || info.kind == SlotKind::End) {
       const bool flat = bound_axis(k, info) == flat_axis;
-      slots[s].integer = clamp_bound(values[bound_node(k, info)], flat ? plan.count : domain.extent);
+      slots[s].integer = clamp_bound(values[bound_node(k, info)], flat ? domain.span : domain.extent);
     }
   }
   boxes.clear();

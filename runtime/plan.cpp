@@ -60,17 +60,19 @@ Result<std::shared_ptr<Plan>> make_plan(const Spec &spec, const Call &call) {
   plan.machine = request.device.kind == DeviceKind::Cuda ? Machine::Cuda : Machine::Cpu;
   plan.device = request.device, plan.dtype = plan.typing->typed.result;
   plan.shape = request.domain, plan.count = request.count;
+  plan.in_window = call.has_window, plan.whole = request.whole;
   plan.with_out = call.out != nullptr, plan.asked = request.signature.out;
   // Asking for the dtype that comes out anyway changes nothing, but for f64, which also decides the working float.
   plan.serves_asking = plan.dtype != DType::F64 || plan.typing->typed.working == DType::F64;
 
   const DimsRef domain = ref(plan.shape);
-  const Dims axes = axes_in(plan.typing->kernel, domain.size());
+  const DimsRef whole = plan.in_window ? ref(plan.whole) : domain;
+  const Dims axes = plan.axes = axes_in(plan.typing->kernel, domain.size());
   for (const int64_t axis : axes) {
     if (axis < 0 || axis >= int64_t(domain.size()) || std::count(axes.begin(), axes.end(), axis) != 1)
       return refuse(spec, Fault::Internal,
                     "internal error: an axis of the rule is none of the domain; please report it");
-    plan.lengths.push_back(domain[size_t(axis)]);
+    plan.lengths.push_back(whole[size_t(axis)]);
   }
   plan.shapes.resize(call.args.size());
   llvm::SmallVector<StrideSource, 8> sources;
@@ -81,6 +83,10 @@ Result<std::shared_ptr<Plan>> make_plan(const Spec &spec, const Call &call) {
     operand.measured = !spec.names.elementwise[a];
     operand.tensor = arg.kind == ArgKind::Tensor && !operand.host_scalar && !operand.measured;
     if (arg.kind == ArgKind::Tensor) plan.shapes[a].assign(arg.shape, arg.shape + arg.rank);
+    if (arg.kind == ArgKind::Tensor &&
+        spec.names.elementwise[a]) // the whole is as long as the domain, unless it repeats
+      for (size_t r = 1; r <= std::min(plan.shapes[a].size(), whole.size()); ++r)
+        if (int64_t &length = plan.shapes[a].end()[-int64_t(r)]; length != 1) length = whole[whole.size() - r];
     if (operand.tensor) {
       if (too_far(shape_of(arg), stride_of(arg), bytes(arg.dtype)))
         return refuse(spec, Fault::Value, "`" + spec.names.arguments[a] + "` spans more memory than there is");
@@ -106,15 +112,19 @@ Result<std::shared_ptr<Plan>> make_plan(const Spec &spec, const Call &call) {
     llvm::SmallVector<Dims, 8> strides;
     for (const PlannedOperand &o : plan.operands) strides.push_back(o.tensor ? o.stride : Dims(domain.size(), 0));
     plan.loop = make_loop(domain, ref(plan.stride), {strides.data(), strides.size()},
-                          positions_in(*plan.typing, ref(axes), domain.size()));
+                          positions_in(*plan.typing, ref(axes), domain.size()), whole);
   } else {
     plan.loop.inputs.resize(plan.operands.size());
     plan.loop.out.inner = 1;
   }
   plan.form =
       make_form(plan.loop, plan.dtype, plan.typing->operands, plan.typing->positions.flat, plan.machine, ref(axes));
+  const Positions used = positions_in(*plan.typing, ref(axes), domain.size());
+  // A rule that asks for no position has the same code in a window.
+  plan.form.window = plan.in_window && (used.flat || std::count(used.dims.begin(), used.dims.end(), true) != 0);
   for (const Dims &shape : plan.shapes) plan.each.push_back(ref(shape));
-  plan.host = HostDomain(plan.count);
+  plan.host = HostDomain(*element_count(whole));
+  plan.host.span = plan.count > 0 && used.flat ? flat_span(plan.loop) : plan.count;
   plan.host.axes = ref(plan.lengths), plan.host.shapes = plan.each;
   plan.host.extent = plan.count ? plan.loop.extent : 0, plan.host.inner_pitch = plan.loop.inner_pitch;
   plan.host.row_lengths = ref(plan.loop.lengths), plan.host.row_pitches = ref(plan.loop.pitches);
@@ -168,6 +178,8 @@ Result<PlanRef> plan(const SpecRef &spec, const Call &call) noexcept try {
       spec->plans.emplace(hash, found);
     }
   }
+  if (std::string wrong = wrong_window(*found, call); !wrong.empty())
+    return fault<PlanRef>(Fault::Value, std::move(wrong), *spec);
   if (auto launch = launch_for(*found, call, false); !launch) return pass_on<PlanRef>(std::move(launch));
   Result<PlanRef> result;
   const auto held = std::make_shared<Held>(Held{spec, std::move(found)});

@@ -97,6 +97,8 @@ const LaunchTaker *launch_taker() { return taker_of_thread; }
 
 Result<bool> run(const Plan &plan, const Call &call) noexcept try {
   if (!call.out) return fault<bool>(Fault::Type, "run() needs an `out`", *plan.spec);
+  if (std::string wrong = wrong_window(plan, call); !wrong.empty())
+    return fault<bool>(Fault::Value, std::move(wrong), *plan.spec);
   auto found = launch_for(plan, call, false);
   if (!found) return pass_on<bool>(std::move(found));
   const Launch *launch = found.value;

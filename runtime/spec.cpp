@@ -3,6 +3,7 @@
 // call.
 #include "runtime/spec.h"
 #include "compiler/check/suspicious.h"
+#include "compiler/ir/rows.h"
 #include "compiler/lex/lex.h"
 #include "compiler/parse/parser.h"
 #include "runtime/cpu/engine.h"
@@ -163,6 +164,31 @@ Result<SpecRef> compile(std::string_view text, std::string_view file) noexcept t
 
 std::string_view text(const Spec &spec) noexcept { return spec.source.text(); }
 std::span<const std::string> arguments(const Spec &spec) noexcept { return spec.names.arguments; }
+Allowance allowance(const Spec &spec) noexcept {
+  constexpr int64_t most = 1 << 20;
+  const Ast &ast = spec.ast;
+  std::vector<int64_t> ulp(ast.exprs.size());
+  Allowance result;
+  for (ExprId e = 0; e < ast.exprs.size(); ++e) {
+    const Expr &x = ast[e];
+    const bool power = x.kind == ExprKind::Binary && x.op == Operator::Pow;
+    for (uint32_t k = 0; k < values(ast, spec.names, e); ++k) ulp[e] += ulp[ast.child(e, k)];
+    if (power || (x.kind == ExprKind::Call && spec.names.of[e].binding == Binding::Builtin)) {
+      const Builtin &row = builtins()[power ? power_row() : spec.names.of[e].index];
+      if (row.with_torch == Sameness::Ulp) {
+        ulp[e] += 2 * int64_t(row.ulp);
+        if (const std::string name(row.name);
+            std::find(result.functions.begin(), result.functions.end(), name) == result.functions.end())
+          result.functions.push_back(name);
+      }
+    }
+    ulp[e] = std::min(ulp[e], most);
+  }
+  for (const SpecPiece &piece : ast.pieces) result.ulp = std::max(result.ulp, ulp[piece.value]);
+  if (result.ulp == 0) result.functions.clear();
+  return result;
+}
+
 std::span<const Diagnostic> warnings(const Spec &spec) noexcept { return spec.warnings; }
 
 void clear_cache() noexcept try {

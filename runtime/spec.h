@@ -26,7 +26,7 @@ struct Variant {
   std::vector<SlotInfo> slots;
   HostProgram program;
   CallChecks checks;
-  bool uses_parameters = false; // some host node depends on a parameter
+  bool uses_parameters = false; // some host node depends on a parameter, or on where the window begins
   bool live = false;            // has_live()
   std::mutex compiling;
   std::atomic<bool> compiled = false;
@@ -106,9 +106,12 @@ public:
   Dims shape, stride;
   int64_t count = 0;
   Loop loop;
-  Form form;                       // as if all were aligned and distinct
-  Dims lengths;                    // by Kernel::axes
-  std::vector<Dims> shapes;        // by argument; of tensors
+  Form form;    // as if all were aligned and distinct
+  Dims lengths; // by Kernel::axes
+  bool in_window = false;
+  Dims whole;                      // the shape of the domain, where `shape` is that of a window
+  Dims axes;                       // by Kernel::axes: which axis of the domain it is
+  std::vector<Dims> shapes;        // by argument; of tensors, as they would be read in the whole domain
   std::vector<DimsRef> each;       // the same, as `host` has them
   HostDomain host = HostDomain(0); // into the members above: a plan stays where it was made
   Dims out_stride;                 // over the domain, in bytes
@@ -177,7 +180,7 @@ Result<bool> prepare(Variant &, Device device, void *stream);
 
 // call.cpp
 /// Appends what a plan depends on: kinds, dtypes, shapes, strides and devices of the arguments, and the call's options
-/// but `out`.
+/// but `out` and `offset`.
 void append_arguments(const Call &, PlanKey &);
 void append_tensor(const Arg &, PlanKey &);
 /// The dtype that `dtype=`, else `out`, asks for.
@@ -197,10 +200,14 @@ struct Request {
   Signature signature;
   std::vector<bool> host_scalar;
   Device device;
-  Dims domain;
+  Dims domain; // of a window: its extent
   int64_t count = 0;
+  Dims whole; // of a window: what it is part of
 };
 Result<Request> read_call(const Spec &, const Call &);
+
+/// Why the call's window is no part of the plan's domain; empty: it is.
+std::string wrong_window(const Plan &, const Call &);
 
 // launch.cpp
 /// The launch of a plan for the pointers of a call, compiled. `call.out` may be missing: then it is aligned and

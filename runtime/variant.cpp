@@ -14,7 +14,7 @@ Variant::Variant(Kernel scheduled, Machine machine)
     : kernel(std::move(scheduled)), machine(machine),
       slots(elsewise::slots(kernel, machine == Machine::Cuda ? Backend::Cuda : Backend::Cpu)), program(kernel),
       checks(kernel), live(machine == Machine::Cuda && has_live(kernel)) {
-  for (NodeId n : kernel.host) uses_parameters |= kernel[n].op == Op::Param;
+  for (NodeId n : kernel.host) uses_parameters |= kernel[n].op == Op::Param || kernel[n].op == Op::Origin;
 }
 
 Result<std::shared_ptr<Variant>> variant_for(const Spec &spec, Typing &typing, const Form &form, Machine machine) {

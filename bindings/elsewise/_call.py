@@ -16,7 +16,7 @@ import numpy as np
 from . import _dtypes, _elsewise, _interface, _numpy, _options, _torch
 from ._pointer import Pointer
 
-OPTIONS = ("out", "shape", "dtype", "device", "stream")
+OPTIONS = ("out", "shape", "dtype", "device", "domain", "offset", "stream")
 NAMED = {  # what rules of other languages call it, and what it is here
     "n": "`n` is the number of elements",
     "i": "`i` is the position",
@@ -30,7 +30,6 @@ NAMED = {  # what rules of other languages call it, and what it is here
     **dict.fromkeys(("numel", "size", "length", "count", "num"), "`n` is the number of elements"),
     **dict.fromkeys(("idx", "index", "pos", "position", "j", "k"), "`i` is the position"),
 }
-LATER = ("domain", "offset")  # keywords of the language whose time has not come
 
 
 class Operand(NamedTuple):
@@ -66,9 +65,6 @@ def naming(kernel: _elsewise.Kernel) -> Iterator[None]:
 
 
 def _call_by_name(kernel: _elsewise.Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    for name in LATER:
-        if name in kwargs:
-            raise TypeError(f"`{name}=` is not supported yet")
     options = {name: kwargs.pop(name, None) for name in OPTIONS}
     values = assign(kernel, args, kwargs)
     torch = _torch.loaded()
@@ -178,19 +174,21 @@ def _call(kernel: _elsewise.Kernel, values: dict[str, Any], options: dict[str, A
         raise ValueError("`stream=` is for CUDA, and this call runs on the CPU")
 
     shape = None if options["shape"] is None else _options.lengths("shape", options["shape"])
+    window = _options.window(options["domain"], options["offset"])
     dtype = None if options["dtype"] is None else _dtypes.spelling(options["dtype"])
     library = _result_library(operands, options, on)
     args = [o.value for o in operands.values()]
-    plan = _elsewise.plan(kernel, args, None if target is None else target.view, shape, dtype, ordinal)
+    plan = _elsewise.plan(kernel, args, None if target is None else target.view, shape, dtype, ordinal, *window)
     if target is None:
         result = _allocate(plan, library, torch)
         target = read("out", result, torch, writable=True)
         if target is None:
             target = Operand(_interface.view("out", result, True, use), library, result)
         if target.view.data % 16:
-            plan = _elsewise.plan(kernel, args, target.view, shape, dtype, ordinal)
+            plan = _elsewise.plan(kernel, args, target.view, shape, dtype, ordinal, *window)
     has_torch = torch is not None and any(o.library == "torch" for o in (*operands.values(), target))
-    _elsewise.run(plan, args, target.view, shape, dtype, ordinal, use if on >= 0 else 0, has_torch)
+    stream_ = use if on >= 0 else 0
+    _elsewise.run(plan, args, target.view, shape, dtype, ordinal, stream_, has_torch, False, *window)
     if has_torch:
         if stream is not None:
             _record(torch, stream, on, (*operands.values(), target))

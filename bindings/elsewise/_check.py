@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _call, _dtypes, _elsewise, _numpy, _torch
+from . import _call, _dtypes, _elsewise, _numpy, _options, _torch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ._elsewise import Kernel
 
@@ -24,7 +24,9 @@ _BITS = {"f16": "int16", "bf16": "int16", "f32": "int32", "f64": "int64"}
 class Check:
     """A comparison with plain torch.
 
-    ok: dtype, shape and every element agree (NaN with NaN, +0 with -0).
+    ok: dtype, shape and every element agree (NaN with NaN, +0 with -0), floats within `allowed_ulp`.
+    allowed_ulp: how far a float may be from torch's by the bounds that `functions` of the rule state; 0 where none
+    does.
     max_abs, max_ulp: the largest difference, absolute and in units in the last place (for integers and bools the
     absolute one).
     first_bad: row-major position of the first element that differs, or None. actual, expected: both results, as torch
@@ -37,19 +39,25 @@ class Check:
     first_bad: int | None
     expected: Any
     actual: Any
+    allowed_ulp: int = 0
+    functions: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return self.ok
 
     def __repr__(self) -> str:
         if self.ok:
-            return f"Check(ok, {self.actual.numel()} elements)"
+            within = f", max_ulp={self.max_ulp} of {self._allowed()}" if self.max_ulp else ""
+            return f"Check(ok, {self.actual.numel()} elements{within})"
         if self.first_bad is None:
             actual, expected = (f"{t.dtype}{list(t.shape)}" for t in (self.actual, self.expected))
             return f"Check(FAILED: {actual} where torch gives {expected})"
-        k = self.first_bad
+        k, beyond = self.first_bad, f" beyond {self._allowed()}" if self.allowed_ulp else ""
         at = f"at {k}: {self.actual.flatten()[k].item()!r} where torch gives {self.expected.flatten()[k].item()!r}"
-        return f"Check(FAILED {at}; max_abs={self.max_abs:g}, max_ulp={self.max_ulp})"
+        return f"Check(FAILED {at}; max_abs={self.max_abs:g}, max_ulp={self.max_ulp}{beyond})"
+
+    def _allowed(self) -> str:
+        return f"the {self.allowed_ulp} that {' '.join(self.functions)} may differ by"
 
 
 def check(self: Kernel, /, *args: Any, **kwargs: Any) -> Check:
@@ -68,13 +76,15 @@ def check(self: Kernel, /, *args: Any, **kwargs: Any) -> Check:
     result = _to_torch(torch, actual)
     kinds = {name: _kind(torch, value) for name, value in given.items()}
     asked = None if options["dtype"] is None else _dtypes.spelling(options["dtype"])
-    source = _elsewise.emit(self, "torch", kinds, dtype=asked, rank=result.ndim)
-    expected = rule(str(source))(given, result)
-    return compare(torch, actual=result, expected=expected)
+    window = options["domain"] is not None
+    source = _elsewise.emit(self, "torch", kinds, dtype=asked, rank=result.ndim, window=window)
+    domain, offset = _options.window(options["domain"], options["offset"])
+    expected = rule(str(source))(given, result, {"domain": domain, "offset": offset})
+    return compare(torch, result, expected, *_elsewise.allowance(self))
 
 
 @functools.lru_cache(64)
-def rule(source: str) -> Callable[[dict[str, Any], Any], Any]:
+def rule(source: str) -> Callable[..., Any]:
     """The function `rule` of emitted source, called with the arguments that it names."""
     import inspect
 
@@ -83,8 +93,8 @@ def rule(source: str) -> Callable[[dict[str, Any], Any], Any]:
     function = names["rule"]
     wanted = list(inspect.signature(function).parameters)
 
-    def call(given: dict[str, Any], like: Any) -> Any:
-        extra = {"shape": tuple(like.shape), "device": like.device}
+    def call(given: dict[str, Any], like: Any, window: dict[str, Any] | None = None) -> Any:
+        extra = {"shape": tuple(like.shape), "device": like.device, **(window or {})}
         return function(**{name: given[name] if name in given else extra[name] for name in wanted})
 
     return call
@@ -109,27 +119,29 @@ def _kind(torch: Any, value: Any) -> str:
     return "bool" if isinstance(value, bool) else "int" if isinstance(value, int) else "float"
 
 
-def compare(torch: Any, actual: Any, expected: Any) -> Check:
-    """Compares two tensors element by element."""
+def compare(torch: Any, actual: Any, expected: Any, allowed_ulp: int = 0, functions: Sequence[str] = ()) -> Check:
+    """Compares two tensors element by element; floats may be `allowed_ulp` apart, as `functions` say."""
+    allowed = (allowed_ulp, tuple(functions))
     if actual.dtype != expected.dtype or actual.shape != expected.shape:
-        return Check(False, float("inf"), (1 << 63) - 1, None, expected, actual)
+        return Check(False, float("inf"), (1 << 63) - 1, None, expected, actual, *allowed)
     same = actual == expected
     spelling = _dtypes.spelling(actual.dtype)
     if spelling in _BITS:
         same = same | (actual.isnan() & expected.isnan())
     bad = (~same).flatten()
     if not bool(bad.any()):
-        return Check(True, 0.0, 0, None, expected, actual)
-    first = int(bad.nonzero()[0])
+        return Check(True, 0.0, 0, None, expected, actual, *allowed)
+    places = bad.nonzero().flatten().tolist()
     a, b = actual.flatten()[bad], expected.flatten()[bad]
     if spelling in _BITS:
         gaps = (a.double() - b.double()).abs()
         max_abs = float(torch.where(gaps.isnan(), float("inf"), gaps).max())
         steps = [abs(x - y) for x, y in zip(_steps(torch, a, spelling), _steps(torch, b, spelling))]
-        nan = bool((a.isnan() | b.isnan()).any())
-        return Check(False, max_abs, (1 << 63) - 1 if nan else max(steps), first, expected, actual)
+        steps = [(1 << 63) - 1 if nan else step for nan, step in zip((a.isnan() | b.isnan()).tolist(), steps)]
+        first = next((place for place, step in zip(places, steps) if step > allowed_ulp), None)
+        return Check(first is None, max_abs, max(steps), first, expected, actual, *allowed)
     gap = max(abs(int(x) - int(y)) for x, y in zip(a.tolist(), b.tolist()))
-    return Check(False, float(gap), gap, first, expected, actual)
+    return Check(False, float(gap), gap, places[0], expected, actual, *allowed)
 
 
 def _steps(torch: Any, values: Any, spelling: str) -> list[int]:

@@ -24,14 +24,34 @@ class Kernel:
         shape: int | Sequence[int] | None = None,
         dtype: Any = None,
         device: Any = None,
+        domain: int | Sequence[int] | None = None,
+        offset: int | Sequence[int] | None = None,
         stream: Any = None,
         **kwargs: Any,
     ) -> Any: ...
     def emit(
-        self, stage: str, /, *, arch: str | None = None, in_place: bool = False, dtype: Any = None, **kinds: Any
+        self,
+        stage: str,
+        /,
+        *,
+        arch: str | None = None,
+        in_place: bool = False,
+        window: bool = False,
+        dtype: Any = None,
+        **kinds: Any,
     ) -> str | bytes: ...
     def launch(
-        self, /, *, out: Any, stream: Any = None, device: Any = None, dtype: Any = None, shape: Any = None, **args: Any
+        self,
+        /,
+        *,
+        out: Any,
+        stream: Any = None,
+        device: Any = None,
+        dtype: Any = None,
+        shape: Any = None,
+        domain: Any = None,
+        offset: Any = None,
+        **args: Any,
     ) -> None: ...
     def check(self, /, *args: Any, **kwargs: Any) -> Check: ...
 
@@ -76,6 +96,7 @@ def register_package(
 def register_torch(parts: dict[str, Any]) -> None: ...
 def register_numpy(array: type, empty: Callable[..., Any], dtypes: dict[str, Any]) -> None: ...
 def compile(text: str, file: str) -> tuple[Kernel, list[dict[str, Any]]]: ...
+def allowance(kernel: Kernel) -> tuple[int, list[str]]: ...
 def plan(
     kernel: Kernel,
     args: Sequence[Any],
@@ -83,6 +104,8 @@ def plan(
     shape: Sequence[int] | None = None,
     dtype: str | None = None,
     device: int | None = None,
+    domain: Sequence[int] | None = None,
+    offset: Sequence[int] | None = None,
 ) -> Plan: ...
 def run(
     plan: Plan,
@@ -94,6 +117,8 @@ def run(
     stream: int = 0,
     threads_of_torch: bool = False,
     raw_pointers: bool = False,
+    domain: Sequence[int] | None = None,
+    offset: Sequence[int] | None = None,
 ) -> None: ...
 def emit(
     kernel: Kernel,
@@ -103,6 +128,7 @@ def emit(
     in_place: bool = False,
     dtype: str | None = None,
     rank: int = -1,
+    window: bool = False,
 ) -> str | bytes: ...
 def counters() -> dict[str, int]: ...
 def path_counts() -> tuple[int, int]: ...

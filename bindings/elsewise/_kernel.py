@@ -53,7 +53,7 @@ def kernel(spec: str) -> Kernel:
 
 
 STAGES = ("tokens", "ast", "ir", "cuda", "ptx", "cubin", "llvm", "asm", "torch")
-EMIT_OPTIONS = ("arch", "in_place", "dtype")
+EMIT_OPTIONS = ("arch", "in_place", "window", "dtype")
 _KIND = re.compile(r"([A-Za-z0-9_.]+)(\[[0-9]{1,3}\])?")
 
 
@@ -62,7 +62,8 @@ def emit(self: Kernel, /, *stages: str, **options: Any) -> str | bytes:
 
     stage: 'tokens' 'ast' 'ir' 'cuda' 'ptx' 'cubin' 'llvm' 'asm' 'torch'. arch: 'sm_90' …; by default the present
     device's.
-    in_place: as if `out` were the first tensor argument. dtype: what `dtype=` or `out` would ask for.
+    in_place: as if `out` were the first tensor argument. window: for a part of a domain, as `domain=` asks for.
+    dtype: what `dtype=` or `out` would ask for.
     kinds: by argument, a dtype in any spelling for a tensor ('f32'; 'f32[0]' for one without dimensions; 'bool[1]' for
     a bool tensor)
     or 'int', 'float', 'bool' for a parameter. An argument left out is an f32 tensor.
@@ -76,7 +77,15 @@ def emit(self: Kernel, /, *stages: str, **options: Any) -> str | bytes:
 
 
 def _declared(
-    self: Kernel, stage: str, /, *, arch: Any = None, in_place: bool = False, dtype: Any = None, **kinds: Any
+    self: Kernel,
+    stage: str,
+    /,
+    *,
+    arch: Any = None,
+    in_place: bool = False,
+    window: bool = False,
+    dtype: Any = None,
+    **kinds: Any,
 ) -> Any:
     """How `emit` is declared to people: an argument of a rule may have the name of its parameters, so it has none."""
 
@@ -95,17 +104,20 @@ def _emit(self: Kernel, stages: tuple[Any, ...], options: dict[str, Any]) -> str
         raise TypeError(f"a stage is a str, not {_options.kind_of(stage)}; there are {' '.join(STAGES)}")
     if stage not in STAGES:
         raise ValueError(f"no such stage: {stage!r}{_options.nearest(stage, STAGES)}; there are {' '.join(STAGES)}")
-    # A rule may have an argument `in_place`, whose kind is never a bool, as the option always is.
-    as_argument = "in_place" in self.arguments and not isinstance(kinds.get("in_place"), bool)
-    in_place = False if as_argument else _options.flag("in_place", kinds.pop("in_place", False))
+
+    def flag(name: str) -> bool:
+        # A rule may have an argument of that name, whose kind is never a bool, as the option always is.
+        as_argument = name in self.arguments and not isinstance(kinds.get(name), bool)
+        return False if as_argument else _options.flag(name, kinds.pop(name, False))
+
+    in_place, window = flag("in_place"), flag("window")
     arch, dtype = kinds.pop("arch", None), kinds.pop("dtype", None)
     if arch is not None and not isinstance(arch, str):
         raise TypeError(f"`arch` is a str such as 'sm_90', not {_options.kind_of(arch)}")
     _call.refuse_unknown(self, kinds, EMIT_OPTIONS)
     spelled = {name: _kind(name, kind) for name, kind in kinds.items()}
-    return _elsewise.emit(
-        self, stage, spelled, arch or "", in_place, None if dtype is None else _dtypes.spelling(dtype)
-    )
+    asked = None if dtype is None else _dtypes.spelling(dtype)
+    return _elsewise.emit(self, stage, spelled, arch or "", in_place, asked, window=window)
 
 
 def _kind(name: str, kind: Any) -> str:
@@ -139,6 +151,8 @@ def launch(
     device: Any = None,
     dtype: Any = None,
     shape: Any = None,
+    domain: Any = None,
+    offset: Any = None,
     **args: Any,
 ) -> None:
     """Runs on raw addresses, as other CUDA libraries have them; nothing is allocated and nobody's bookkeeping is told.
@@ -146,6 +160,7 @@ def launch(
     out, and by name each argument: `ew.ptr(address, dtype, shape, strides=None)`, an array or tensor, or a number for a
     parameter.
     A bare int for `out` and `x` is an address of the dtype and shape that `dtype=` and `shape=` give.
+    domain, offset: as in a call, of what the pointers hold a part of.
     stream: a CUstream's address or a stream object; None or 0 is the default stream. device: an ordinal, 'cuda:1' or
     'cpu'; None is CUDA
     device 0, unless an array or tensor says otherwise.
@@ -154,10 +169,19 @@ def launch(
     written.
     """
     with _call.naming(self):
-        _launch(self, out, stream, device, dtype, shape, args)
+        _launch(self, out, stream, device, dtype, shape, _options.window(domain, offset), args)
 
 
-def _launch(self: Kernel, out: Any, stream: Any, device: Any, dtype: Any, shape: Any, args: dict[str, Any]) -> None:
+def _launch(
+    self: Kernel,
+    out: Any,
+    stream: Any,
+    device: Any,
+    dtype: Any,
+    shape: Any,
+    window: tuple[Any, Any],
+    args: dict[str, Any],
+) -> None:
     if (dtype is None) != (shape is None):
         raise TypeError("bare addresses need both `dtype=` and `shape=`")
 
@@ -189,8 +213,8 @@ def _launch(self: Kernel, out: Any, stream: Any, device: Any, dtype: Any, shape:
     to = view("out", target)
     if not isinstance(to, _elsewise.View):
         raise TypeError("`out` is an address, array or tensor, not a number")
-    plan = _elsewise.plan(self, args_, to, None, None, ordinal)
-    _elsewise.run(plan, args_, to, None, None, ordinal, where, raw_pointers=True)
+    plan = _elsewise.plan(self, args_, to, None, None, ordinal, *window)
+    _elsewise.run(plan, args_, to, None, None, ordinal, where, False, True, *window)
 
 
 def _place(value: Any, torch: Any) -> int | None:
@@ -238,7 +262,8 @@ _attach(
         ("__reduce__", _reduce),
         (
             "__doc__",
-            """A compiled rule: `k(x, *, out=None, shape=None, dtype=None, device=None, stream=None, **args)`.
+            """A compiled rule:
+    `k(x, *, out=None, shape=None, dtype=None, device=None, domain=None, offset=None, stream=None, **args)`.
 
     The one positional argument is `x` if the rule has it, else the only name that the keywords leave. Tensors: torch
     (CPU, CUDA), NumPy,
@@ -247,6 +272,9 @@ _attach(
 
     out: where to write; has the domain's shape; may be the identical view of an input. shape: the domain, if not the
     tensors' broadcast.
+    domain, offset: computes a window: a part of a domain of the shape `domain` that begins at `offset` (zeros by
+    default), with the bits that
+    the whole would have there; tensors are the window's part, and `i`, `n`, axes and lengths are the domain's.
     dtype: the result's, where torch's `out=` would convert. device: for rules without tensors. stream: a CUDA stream
     instead of torch's
     current one.

@@ -67,6 +67,22 @@ def steps(name: str, strides: Any, rank: int) -> tuple[int, ...]:
     return result
 
 
+def window(domain: Any, offset: Any) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
+    """`domain=` and `offset=` as the run time takes them: the whole's shape, and where the window begins in it."""
+    if domain is None:
+        if offset is not None:
+            raise TypeError("`offset=` says where a window begins in its domain: give the whole's shape as `domain=`")
+        return None, None
+    begin = None if offset is None else integers("offset", offset)
+    for entry in begin or ():
+        if abs(entry) > _LONGEST:
+            raise ValueError(f"`offset` holds {entry}, which needs more than 64 bits")
+    whole_shape = lengths("domain", domain)
+    if begin is not None and len(begin) != len(whole_shape):
+        raise ValueError(f"`offset` {begin} needs one entry for each of the {len(whole_shape)} axes of `domain`")
+    return whole_shape, begin
+
+
 def integers(name: str, value: Any) -> tuple[int, ...]:
     """An int or a sequence of ints (a tuple, a list, a torch.Size, a NumPy array) as a tuple."""
     try:

@@ -141,6 +141,7 @@ void KernelPrinter::print_head(Lines &out) const {
           (form_.out == Access::Strided ? " (strided)" : "");
   line += out_ == "out" ? "; out distinct" : "; in place of " + out_;
   line += form_.rows == 0 ? "; one row" : "; rows over " + num(form_.rows) + (form_.rows == 1 ? " axis" : " axes");
+  if (form_.window) line += "; a window of its domain";
   line += "; " + num(v_) + (v_ == 1 ? " position a thread" : " positions a thread");
   out.comment(0, line);
   for (size_t u = 0; u < k_.uniforms.size(); ++u) {

@@ -259,6 +259,7 @@ private:
       break;
     case Op::Param:
     case Op::ArgLen:
+    case Op::Origin:
       break; // host nodes come as uniforms
     }
     return {"/* no uniform for a host node */", Atom, false};
@@ -572,6 +573,8 @@ std::string describe(const Kernel &k, NodeId n) {
     return k.arguments[i.a].name;
   case Op::Len:
     return i.a < k.axes.size() ? "len(" + k.axes[i.a].name + ")" : i.a == no_axis ? "extent" : "n";
+  case Op::Origin:
+    return i.a < k.axes.size() ? "where the window begins along " + k.axes[i.a].name : "where the window begins";
   case Op::ArgLen:
     return "len(" + k.arguments[i.a].name + (int32_t(i.b) ? ", " + std::to_string(int32_t(i.b)) : "") + ")";
   case Op::Cast:

@@ -11,6 +11,7 @@ std::string emit_cuda(const Kernel &scheduled);
 /// Options that the text's meaning depends on: {"--fmad=false", "--minimal", "-std=c++17", …}.
 std::vector<std::string> cuda_options(const Kernel &scheduled);
 /// Python source of `def rule(...)` in plain torch, from AST and types only; works in the computing type and rounds
-/// once, as the language says.
-std::string emit_torch(const Source &, const Ast &, const Names &, const Signature &, const Typed &);
+/// once, as the language says. `window`: of a part of a domain, which it is given too.
+std::string emit_torch(const Source &, const Ast &, const Names &, const Signature &, const Typed &,
+                       bool window = false);
 } // namespace elsewise

@@ -745,6 +745,7 @@ private:
       break;
     case Op::Param:
     case Op::ArgLen:
+    case Op::Origin:
       break;
     }
     broken = "element code reads a host value that is not among the kernel's uniforms";

@@ -28,9 +28,10 @@ std::string comment(std::string_view text) {
 
 class TorchRule {
 public:
-  TorchRule(const Source &source, const Ast &ast, const Names &names, const Signature &signature, const Typed &typed)
-      : source_(source), ast_(ast), names_(names), signature_(signature), typed_(typed),
-        code_(ast, names, signature, typed) {}
+  TorchRule(const Source &source, const Ast &ast, const Names &names, const Signature &signature, const Typed &typed,
+            bool window)
+      : source_(source), ast_(ast), names_(names), signature_(signature), typed_(typed), window_(window),
+        code_(ast, names, signature, typed, window) {}
 
   std::string print() {
     for (size_t a = 0; a < signature_.args.size(); ++a)
@@ -42,9 +43,10 @@ public:
     std::string text;
     const bool shape = code_.uses_length || code_.uses_position;
     if (shape || code_.uses_math || code_.helpers.count("_whole")) text += import("math");
-    if (code_.helpers.count("_positions")) text += import("itertools");
+    if (code_.helpers.count("_positions") || code_.helpers.count("_positions_in")) text += import("itertools");
     text += import("torch") + "\n\n";
     if (!code_.axes.empty()) (void)code_.helper("_axis");
+    if (code_.uses_position) (void)code_.positions(flat_axis); // the helpers that it takes
     for (const TorchHelper &h : torch_helpers)
       if (needed(h)) text += renamed(std::string(h.text)) + "\n\n";
     text += "def rule(" + parameters() + "):\n";
@@ -54,17 +56,20 @@ public:
       for (const std::string &z : zero_dim_)
         if (z + ".device" != code_.device()) text += "    " + z + " = " + z + ".to(" + code_.device() + ")\n";
     text += domain();
+    if (window_) {
+      text += "    domain = shape if domain is None else (*domain,)\n";
+      text += "    offset = (0,) * len(domain) if offset is None else (*offset,)\n";
+    }
     if (!ranked.empty())
       text += "    shape = " + ranked + "(shape, " + std::to_string(ast_.header.axes.size()) + ", " +
               (ast_.header.dots < 0 ? "False" : "True") + ")\n";
     const std::string &n = code_.length_name();
-    if (code_.uses_length || code_.uses_position) text += "    " + n + " = " + code_.global("math") + ".prod(shape)\n";
+    if (code_.uses_length || code_.uses_position)
+      text += "    " + n + " = " + code_.global("math") + ".prod(" + code_.whole() + ")\n";
     if (code_.uses_position)
-      text += "    " + code_.position_name(flat_axis) + " = " + code_.global("torch") + ".arange(" + n +
-              ", device=" + code_.device() + ").reshape(shape)\n";
+      text += "    " + code_.position_name(flat_axis) + " = " + code_.positions(flat_axis) + "\n";
     for (const uint32_t axis : code_.axes)
-      text += "    " + code_.position_name(axis) + " = " + code_.helper("_axis") + "(shape, " + code_.dimension(axis) +
-              ", " + code_.device() + ")\n";
+      text += "    " + code_.position_name(axis) + " = " + code_.positions(axis) + "\n";
     for (const std::string &line : code_.statements) text += "    " + line + "\n";
     for (const std::string &line : body) text += "    " + line + "\n";
     return text + "    return out.expand(shape)\n";
@@ -106,7 +111,7 @@ private:
   std::string parameters() const {
     std::string list;
     for (const std::string &a : names_.arguments) list += a + ", ";
-    list += "*, shape=None";
+    list += window_ ? "*, shape=None, domain=None, offset=None" : "*, shape=None";
     if (!has_tensors()) list += ", device=None";
     return list;
   }
@@ -124,7 +129,8 @@ private:
     }
     const bool tensors = !shaping().empty();
     return (kinds.empty() ? "" : kinds + ". ") + "Gives " + torch_name(typed_.result) + " of `shape`" +
-           (tensors ? ", by default the tensors' common one." : ".");
+           (tensors ? ", by default the tensors' common one" : "") +
+           (window_ ? ", from `offset` on in `domain`." : ".");
   }
 
   bool has_tensors() const { return !tensors_.empty() || !zero_dim_.empty() || !measured_.empty(); }
@@ -188,6 +194,7 @@ private:
   const Names &names_;
   const Signature &signature_;
   const Typed &typed_;
+  const bool window_;
   TorchExpressions code_;
   std::vector<std::string> tensors_, zero_dim_;
   std::vector<std::string> measured_; // only for their lengths
@@ -196,8 +203,8 @@ private:
 } // namespace
 
 std::string emit_torch(const Source &source, const Ast &ast, const Names &names, const Signature &signature,
-                       const Typed &typed) {
-  return TorchRule(source, ast, names, signature, typed).print();
+                       const Typed &typed, bool window) {
+  return TorchRule(source, ast, names, signature, typed, window).print();
 }
 
 } // namespace elsewise

@@ -119,8 +119,9 @@ std::string filled(std::string_view text, const std::vector<std::string> &operan
 
 } // namespace
 
-TorchExpressions::TorchExpressions(const Ast &ast, const Names &names, const Signature &signature, const Typed &typed)
-    : ast_(ast), names_(names), signature_(signature), typed_(typed) {
+TorchExpressions::TorchExpressions(const Ast &ast, const Names &names, const Signature &signature, const Typed &typed,
+                                   bool window)
+    : ast_(ast), names_(names), signature_(signature), typed_(typed), window_(window) {
   bool found = false;
   for (int pass = 0; pass < 2; ++pass) // a tensor with dimensions says the device, else a 0-d one
     for (size_t a = 0; a < signature.args.size() && !found; ++a)
@@ -130,6 +131,7 @@ TorchExpressions::TorchExpressions(const Ast &ast, const Names &names, const Sig
       }
   // A header's names stay as they are; what the function needs besides goes by others then.
   taken_ = {"shape", "out", "device"};
+  if (window) taken_.insert({"domain", "offset"});
   for (uint32_t k = 0; k < ast.header.axes.size(); ++k) axis_names_[k] = fresh(ast.header.axes[k]);
   i_ = fresh("i"), n_ = fresh("n"), at_ = fresh("at");
   for (uint32_t k = 0; k < ast.lets.size(); ++k) {
@@ -160,6 +162,15 @@ std::string TorchExpressions::dimension(uint32_t axis) const {
 }
 
 std::string TorchExpressions::position_name(uint32_t axis) { return axis == flat_axis ? i_ : axis_names_[axis]; }
+
+std::string TorchExpressions::positions(uint32_t axis) {
+  if (axis != flat_axis) {
+    const std::string own = helper("_axis") + "(shape, " + dimension(axis) + ", " + device_ + ")";
+    return window_ ? own + " + offset[" + dimension(axis) + "]" : own;
+  }
+  if (window_) return helper("_flat_in") + "(shape, " + device_ + ", domain, offset)";
+  return global("torch") + ".arange(" + n_ + ", device=" + device_ + ").reshape(shape)";
+}
 
 std::string TorchExpressions::global(const std::string &wanted) {
   std::string name = wanted;
@@ -273,12 +284,14 @@ Python TorchExpressions::measured(ExprId e) {
   const Resolved r = names_.of[e];
   std::string text;
   if (r.binding == Binding::ArgumentLength) {
-    text = names_.arguments[r.index] + ".shape[" + std::to_string(r.dim) + "]";
+    const std::string dim = std::to_string(r.dim), shape = names_.arguments[r.index] + ".shape";
+    const bool part = window_ && names_.elementwise[r.index];
+    text = part ? helper("_length_in") + "(" + shape + ", " + dim + ", domain)" : shape + "[" + dim + "]";
   } else if (r.index == flat_axis) {
     uses_length = true;
     text = n_;
   } else {
-    text = "shape[" + dimension(r.index) + "]";
+    text = std::string(whole()) + "[" + dimension(r.index) + "]";
   }
   return {text, Level::Atom, false, DType::Index};
 }
@@ -289,8 +302,11 @@ Python TorchExpressions::border(ExprId e) {
   dims = ast_[e].count == 0 ? "None" : "(" + dims.substr(0, dims.size() - (ast_[e].count == 1 ? 1 : 2)) + ")";
   if (by_position_) {
     by_axis_ = true;
-    return {helper("_border_at") + "(shape, " + dims + ", " + at_ + ")", Level::Atom, false, DType::Index};
+    return {helper("_border_at") + "(" + whole() + ", " + dims + ", " + at_ + ")", Level::Atom, false, DType::Index};
   }
+  if (window_)
+    return {helper("_border_in") + "(shape, " + dims + ", " + device_ + ", domain, offset)", Level::Atom, true,
+            DType::Index};
   return {helper("_border") + "(shape, " + dims + ", " + device_ + ")", Level::Atom, true, DType::Index};
 }
 
@@ -496,7 +512,8 @@ Python TorchExpressions::on_host(Operator op, const Python &a, const Python &b) 
   return {"(" + real + "(" + a.text + ") " + spelling(op) + " " + right + ").item()", Level::Atom, false, DType::F64};
 }
 
-/// Bits that a whole number may need, if positions and lengths need 31 and a parameter `parameter`.
+/// Bits that a whole number may need, if positions and lengths need as many as tensors in memory, or a domain, may
+/// have, and a parameter `parameter`.
 int TorchExpressions::bits(ExprId e, int parameter) const {
   const auto key = std::pair(e, parameter);
   if (const auto known = bits_.find(key); known != bits_.end()) return known->second;
@@ -507,7 +524,8 @@ int TorchExpressions::bits(ExprId e, int parameter) const {
 
 int TorchExpressions::find_bits(ExprId e, int parameter) const {
   const Binding binding = names_.of[e].binding;
-  if (binding == Binding::Length || binding == Binding::ArgumentLength || binding == Binding::Border) return 31;
+  if (binding == Binding::Length || binding == Binding::ArgumentLength || binding == Binding::Border)
+    return window_ ? 60 : 31;
   const Expr &x = ast_[e];
   constexpr int most = 200;
   const auto of = [&](uint32_t k) { return bits(ast_.child(e, k), parameter); };
@@ -521,7 +539,7 @@ int TorchExpressions::find_bits(ExprId e, int parameter) const {
     return count;
   }
   case ExprKind::Name:
-    return names_.of[e].binding == Binding::Argument ? parameter : 31;
+    return names_.of[e].binding == Binding::Argument ? parameter : window_ ? 60 : 31;
   case ExprKind::Unary:
     return of(0);
   case ExprKind::Binary:
@@ -603,8 +621,9 @@ Python TorchExpressions::by_position(ExprId e, const ExprType &t) {
     statements.push_back(function + "        return " + text);
     text = name + "(" + i_ + (by_axis_ ? ", " + at_ : "") + ")";
   }
-  if (by_axis_) {
-    text += " for " + i_ + ", " + at_ + " in " + helper("_positions") + "(shape)";
+  if (by_axis_ || window_) {
+    text += " for " + i_ + ", " + at_ + " in " +
+            (window_ ? helper("_positions_in") + "(shape, domain, offset)" : helper("_positions") + "(shape)");
   } else {
     uses_length = true;
     text += " for " + i_ + " in range(" + n_ + ")";

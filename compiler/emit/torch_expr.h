@@ -41,7 +41,8 @@ struct Python {
 
 class TorchExpressions {
 public:
-  TorchExpressions(const Ast &, const Names &, const Signature &, const Typed &);
+  /// `window`: `shape` is a part's, `domain` the whole's, and `offset` where the part begins in it.
+  TorchExpressions(const Ast &, const Names &, const Signature &, const Typed &, bool window);
 
   Python value(ExprId, Use);
   /// In the dtype of the result, as a tensor or as a number that torch.where takes as it is.
@@ -63,6 +64,10 @@ public:
   /// Statements that expressions made so far stand on: lets, each once a use, and functions of one position.
   std::vector<std::string> statements;
   std::string position_name(uint32_t axis);
+  /// The expression of all positions, of the domain or along an axis of the header.
+  std::string positions(uint32_t axis);
+  /// The shape that positions and lengths are of.
+  const char *whole() const { return window_ ? "domain" : "shape"; }
   const std::string &length_name() const { return n_; }
   /// The dimension of a header's axis, for Python's indexing.
   std::string dimension(uint32_t axis) const;
@@ -111,6 +116,7 @@ private:
   const Names &names_;
   const Signature &signature_;
   const Typed &typed_;
+  const bool window_;
   std::string device_ = "device";
   bool by_position_ = false; // positions are Python ints, not the tensors of all of them
   bool by_axis_ = false;     // while by_position_: an axis was asked for

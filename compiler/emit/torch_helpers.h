@@ -37,6 +37,34 @@ inline constexpr std::array torch_helpers = {
     """Each position: its number, and where it is along each axis."""
     return enumerate(itertools.product(*map(range, shape)))
 )"},
+    TorchHelper{"_flat_in", "_axis", R"(def _flat_in(shape, device, domain, offset):
+    """Row-major positions in the domain of each element of a window."""
+    flat = torch.zeros((), dtype=torch.int64, device=device)
+    for d in range(len(shape)):
+        flat = flat * domain[d] + (_axis(shape, d, device) + offset[d])
+    return flat.expand(shape)
+)"},
+    TorchHelper{"_border_in", "_axis", R"(def _border_in(shape, dims, device, domain, offset):
+    """How far the nearest face of the domain is, over some of its axes or all, for each element of a window."""
+    nearest = None
+    for d in range(len(shape)) if dims is None else dims:
+        p = _axis(shape, d, device) + offset[d]
+        p = torch.minimum(p, domain[d] - 1 - p)
+        nearest = p if nearest is None else torch.minimum(nearest, p)
+    return nearest
+)"},
+    TorchHelper{"_positions_in", "", R"(def _positions_in(shape, domain, offset):
+    """Each position of a window: its row-major number in the domain, and where it is along each axis."""
+    for at in itertools.product(*[range(o, o + s) for o, s in zip(offset, shape)]):
+        flat = 0
+        for p, length in zip(at, domain):
+            flat = flat * length + p
+        yield flat, at
+)"},
+    TorchHelper{"_length_in", "", R"(def _length_in(shape, d, domain):
+    """How long the whole of a window's tensor is along an axis."""
+    return shape[d] if shape[d] == 1 else domain[d % len(shape) - len(shape)]
+)"},
     TorchHelper{"_ranked", "", R"(def _ranked(shape, named, more):
     """A shape that the rule's axes fit."""
     if len(shape) < named or (len(shape) > named and not more):

@@ -71,7 +71,7 @@ NodeId bound_node(const Kernel &, const SlotInfo &);
 uint8_t bound_axis(const Kernel &, const SlotInfo &);
 /// Where `bound`, a range's lo or hi, is passed: index into slots(). Equal bounds of one axis share the slot of the
 /// first, whichever end that was. ~0u: nowhere, as a row's own bound is.
-uint32_t bound_slot(const Kernel &, const std::vector<SlotInfo> &, NodeId bound, uint8_t axis = flat_axis);
+uint32_t bound_slot(const Kernel &, const std::vector<SlotInfo> &, NodeId bound, uint8_t axis);
 
 inline constexpr int block_threads = 256; // threads a block in one-row form: a block covers 256 * V positions
 

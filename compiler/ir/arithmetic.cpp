@@ -291,7 +291,8 @@ Trouble apply(const Inst &i, DType from, std::span<const Constant> v, Constant &
       __int128 list[3] = {};
       for (size_t n = 0; n < v.size() && n < 3; ++n) {
         list[n] = row.rule == Rule::Whole ? bits_of(from, v[n].integer) : v[n].integer;
-        if (list[n] == least128) return Trouble::Overflow; // its magnitude leaves 128 bits
+        if (list[n] == least128 && row.meaning != Meaning::Least && row.meaning != Meaning::Greatest)
+          return Trouble::Overflow; // its magnitude leaves 128 bits
       }
       out.integer = wrap(i.type, row.integer(list));
     }

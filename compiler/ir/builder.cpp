@@ -38,7 +38,8 @@ static bool same(const Kernel &k, const Inst &a, const Inst &b) {
 static bool host_type(DType d) { return d == DType::Index || d == DType::F64 || d == DType::Bool; }
 
 Stage natural_stage(const Kernel &k, const Inst &i) {
-  if (i.op == Op::Const || i.op == Op::Param || i.op == Op::Len || i.op == Op::ArgLen) return Stage::Host;
+  if (i.op == Op::Const || i.op == Op::Param || i.op == Op::Len || i.op == Op::ArgLen || i.op == Op::Origin)
+    return Stage::Host;
   if (i.op == Op::Load) return Stage::Element;
   const bool rows = !k.form.row_axes.empty();
   if (i.op == Op::Pos) {
@@ -106,6 +107,7 @@ NodeId Builder::arg_len(uint32_t argument, int32_t dim) {
   return intern({.op = Op::ArgLen, .type = DType::Index, .a = argument, .b = uint32_t(dim)});
 }
 NodeId Builder::pos(uint32_t axis) { return intern({.op = Op::Pos, .type = DType::Index, .a = axis}); }
+NodeId Builder::origin(uint32_t axis) { return intern({.op = Op::Origin, .type = DType::Index, .a = axis}); }
 NodeId Builder::load(uint32_t argument) {
   return intern({.op = Op::Load, .type = kernel_.arguments[argument].type.dtype, .a = argument});
 }

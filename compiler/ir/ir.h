@@ -32,7 +32,7 @@ enum class Op : uint8_t {
   Const,   // a: index into constants
   Param,   // a: argument; Index, F64 or Bool
   Len,     // a: axis, an index into Kernel::axes (flat_axis: the number of elements; no_axis: the positions of a row)
-  Pos,     // a: likewise (flat_axis: the row-major index)
+  Pos,     // a: likewise (flat_axis: the row-major index); after the window pass, counted from the window's Origin
   ArgLen,  // a: argument, b: which of its axes; as a signed number, negative from the right. Host
   Load,    // a: argument, read at this element
   Unary,   // sub: UnaryOp
@@ -46,6 +46,7 @@ enum class Op : uint8_t {
   Read,    // an argument's element at indices; operands [a, a + b) in Kernel::operands, c: index into Kernel::reads. The
            // operands are one Index node an axis of the argument; if sub is 1, a Bool node stands before them, and where
            // it is false nothing is read and the element is 0
+  Origin,  // a: as Pos: the domain's position at which the window begins. Host; only where Form::window
 };
 enum class UnaryOp : uint8_t { Neg, BitNot };
 enum class BinaryOp : uint8_t { Add, Sub, Mul, Div, FloorDiv, Mod, Pow, Shl, Shr, BitAnd, BitOr, BitXor };
@@ -166,6 +167,7 @@ struct Form {
   bool unit_pitch = true;      // the inner axis is the logical innermost one: flat position = rowbase + c
   bool wide = false;           // index arithmetic on the device needs 128 bits
   bool narrow = false;         // rows > 0: rows, lengths and offsets fit 32 bits
+  bool window = false;         // the loop is over a part of the domain, which begins at its Origin
   Access out = Access::Vector; // Vector or Strided
   std::vector<Access> args;    // by argument; parameters: Absent
   std::vector<bool> same_view; // by argument: the identical view as `out`: no restrict, one pointer
@@ -221,6 +223,7 @@ public:
   NodeId param(uint32_t argument, DType);
   NodeId len(uint32_t axis);
   NodeId pos(uint32_t axis);
+  NodeId origin(uint32_t axis);
   NodeId arg_len(uint32_t argument, int32_t dim);
   NodeId load(uint32_t argument);
   NodeId unary(UnaryOp, NodeId);

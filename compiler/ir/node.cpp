@@ -5,8 +5,8 @@
 namespace elsewise {
 
 const char *spelling(Op op) {
-  static constexpr const char *names[] = {"const",  "param",   "len",   "pos",   "arglen", "load", "unary",
-                                          "binary", "compare", "logic", "where", "cast",   "call", "read"};
+  static constexpr const char *names[] = {"const",   "param", "len",   "pos",  "arglen", "load", "unary", "binary",
+                                          "compare", "logic", "where", "cast", "call",   "read", "origin"};
   return names[int(op)];
 }
 const char *spelling(UnaryOp op) {
@@ -34,6 +34,7 @@ std::vector<NodeId> operands(const Kernel &k, const Inst &i) {
   case Op::Len:
   case Op::Pos:
   case Op::ArgLen:
+  case Op::Origin:
   case Op::Load:
     return {};
   case Op::Unary:

@@ -134,6 +134,7 @@ void node(raw_ostream &out, const Kernel &k, NodeId n) {
     break;
   case Op::Len:
   case Op::Pos:
+  case Op::Origin:
     out << elsewise::spelling(i.op) << ' ', axis(out, k, i.a);
     break;
   case Op::ArgLen:
@@ -223,6 +224,7 @@ void form(raw_ostream &out, const Kernel &k) {
   if (!f.unit_pitch) out << " pitched";
   if (f.wide) out << " wide";
   if (f.narrow) out << " narrow";
+  if (f.window) out << " window";
   out << '\n';
 }
 

@@ -369,6 +369,7 @@ private:
     else if (s == spelling(Op::Load)) i.op = Op::Load, i.a = argument();
     else if (s == spelling(Op::Len)) i.op = Op::Len, i.a = axis();
     else if (s == spelling(Op::Pos)) i.op = Op::Pos, i.a = axis();
+    else if (s == spelling(Op::Origin)) i.op = Op::Origin, i.a = axis();
     else if (s == spelling(Op::ArgLen)) {
       i.op = Op::ArgLen, i.a = argument();
       i.b = uint32_t(number<int>(-int(most_axes), int(most_axes) - 1));
@@ -576,6 +577,7 @@ private:
     f.unit_pitch = !is("pitched");
     f.wide = is("wide");
     f.narrow = is("narrow");
+    f.window = is("window");
     k.form = std::move(f);
   }
 

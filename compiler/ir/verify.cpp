@@ -76,6 +76,9 @@ std::string types(const Kernel &k, const Inst &i) {
     return i.type == DType::Index && (i.a == flat_axis || i.a < k.axes.size() || (i.a == no_axis && i.op == Op::Len))
                ? ""
                : "is not an index of a known axis";
+  case Op::Origin:
+    if (!k.form.window) return "is where a window begins, and there is none";
+    return i.type == DType::Index && (i.a == flat_axis || i.a < k.axes.size()) ? "" : "is not an index of a known axis";
   case Op::ArgLen:
     if (i.a >= k.arguments.size() || k.arguments[i.a].type.kind != ArgKind::Tensor)
       return "measures what is not a tensor";

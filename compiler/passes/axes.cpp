@@ -45,7 +45,7 @@ Kernel axes(const Kernel &from, const PassOptions &options) {
   const Kernel guarded = guard_divisors(k, in_loop);
   return prune(rewrite(guarded, [&](Kernel &to, Builder &b, NodeId made) {
     const Inst i = to[made];
-    if (i.op == Op::Pos && !in_loop(i.a)) return b.integer(DType::Index, 0);
+    if (i.op == Op::Pos && !in_loop(i.a)) return placed.window ? b.origin(i.a) : b.integer(DType::Index, 0);
     return folded(to, b, made);
   }));
 }

@@ -6,7 +6,8 @@
 
 namespace elsewise {
 
-/// The kernel with its form, positions by row where the axis is a row's, and 0 where an axis is in no loop.
+/// The kernel with its form, positions by row where the axis is a row's, and 0, or the window's origin,
+/// where an axis is in no loop.
 Kernel axes(const Kernel &, const PassOptions &);
 
 /// Positions that a scheduled kernel uses, as values or in bounds: the row-major one, and those of Kernel::axes.

@@ -8,6 +8,7 @@
 #include "compiler/passes/ranges.h"
 #include "compiler/passes/schedule.h"
 #include <algorithm>
+#include "compiler/passes/window.h"
 
 namespace elsewise {
 namespace {

@@ -27,6 +27,8 @@ NodeId make(const Kernel &from, NodeId n, const std::vector<NodeId> &now, Builde
     return b.len(i.a);
   case Op::Pos:
     return b.pos(i.a);
+  case Op::Origin:
+    return b.origin(i.a);
   case Op::ArgLen:
     return b.arg_len(i.a, int32_t(i.b));
   case Op::Load:

@@ -31,7 +31,8 @@ Kernel carry_wide(const Kernel &from) {
   std::vector<NodeId> now(from.insts.size()), carried(from.insts.size(), no_node);
   auto element = [&](NodeId n) {
     const Inst &i = from[n];
-    if (i.stage != Stage::Host || i.type != DType::Index || i.op == Op::Const || i.op == Op::Len) return now[n];
+    if (i.stage != Stage::Host || i.type != DType::Index || i.op == Op::Const || i.op == Op::Len || i.op == Op::Origin)
+      return now[n]; // none of these leaves 64 bits
     if (carried[n] != no_node) return carried[n];
     auto integer = [&](__int128 v) { return b.integer(DType::Index, v); };
     auto above = [&](int bits) { return b.binary(BinaryOp::Shr, now[n], integer(bits)); };
@@ -159,8 +160,8 @@ Kernel schedule(const Kernel &from, const PassOptions &) {
   std::vector<bool> uniform(k.insts.size()), host(k.insts.size());
   auto passed = [&](NodeId n) {
     if (n == no_node || k[n].stage != Stage::Host || k[n].op == Op::Const) return;
-    if (k[n].op == Op::Len && k[n].a == no_axis) return; // it is passed anyway
-    uniform[n] = host[n] = true;
+    host[n] = true;
+    uniform[n] = k[n].op != Op::Len || k[n].a != no_axis; // that one is passed anyway
   };
   auto steps = [&](const std::vector<Step> &list) {
     for (const Step &s : list)

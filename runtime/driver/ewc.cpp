@@ -61,6 +61,8 @@ struct Options {
       "arch", cl::desc("GPU (sm_90; default: the one here, else sm_80), or CPU for llvm and asm (default: this one)"),
       cl::value_desc("arch"), cl::cat(category)};
   cl::opt<bool> in_place{"in-place", cl::desc("as if `out` were the first tensor"), cl::cat(category)};
+  cl::opt<bool> window{"window", cl::desc("emit the form of a part of a domain, as `domain=` in a call"),
+                       cl::cat(category)};
   cl::opt<int> rows{"rows", cl::desc("emit the form with that many row axes"), cl::value_desc("axes"), cl::init(0),
                     cl::cat(category)};
   cl::opt<std::string> out{"out", cl::desc("dtype of the result, as `dtype=` in a call"), cl::value_desc("dtype"),
@@ -162,7 +164,7 @@ int drive(const Options &options) {
   }
   api::EmitRequest request;
   request.stage = options.stage, request.arch = options.arch, request.in_place = options.in_place,
-  request.rows = options.rows;
+  request.window = options.window, request.rows = options.rows;
   request.print_after = options.print_after, request.verify_each = options.verify_each;
   if (options.passes.getNumOccurrences()) {
     request.passes.emplace(options.passes.begin(), options.passes.end());

@@ -55,6 +55,9 @@ void HostProgram::run(std::span<const HostValue> params, const HostDomain &domai
     case Op::Len:
       values[n].integer = length(domain, i.a);
       continue;
+    case Op::Origin:
+      values[n].integer = i.a == flat_axis ? domain.origin : domain.origins[i.a];
+      continue;
     case Op::ArgLen: {
       const std::span<const int64_t> shape = domain.shapes[i.a];
       values[n].integer = shape[size_t(from_left(int32_t(i.b), shape.size()))];

@@ -20,13 +20,16 @@ struct HostFault {
   std::string message; // without the source, which only the caller has
 };
 
-/// The lengths of a call, and its loop.
+/// The lengths of a call's domain, and the loop over its window.
 struct HostDomain {
-  HostDomain(int64_t count) : count(count), extent(count) {} // one row
-  int64_t count;                                             // elements
-  std::span<const int64_t> axes = {};                        // lengths, by Kernel::axes
-  std::span<const std::span<const int64_t>> shapes = {};     // by argument
-  int64_t extent;                                            // of the inner axis
+  HostDomain(int64_t count) : count(count), extent(count), span(count) {} // one row, all of the domain
+  int64_t count;                                                          // positions of the domain
+  std::span<const int64_t> axes = {};                                     // lengths, by Kernel::axes
+  std::span<const std::span<const int64_t>> shapes = {};                  // by argument
+  int64_t extent;                                                         // of the inner axis; 0: the loop is empty
+  int64_t span;                          // row-major positions from the loop's first to its last, both included
+  int64_t origin = 0;                    // the loop's first, of the domain's row-major positions
+  std::span<const int64_t> origins = {}; // by Kernel::axes; of a window only
   int64_t inner_pitch = 1;
   std::span<const int64_t> row_lengths = {}, row_pitches = {}; // axis 0 the fastest
 };

@@ -2,6 +2,7 @@
 // Follows the pieces in order over the positions that are left, as runs. It raises nothing and names no exception.
 #include "runtime/host/faults.h"
 #include "compiler/ir/arithmetic.h"
+#include "compiler/passes/window.h"
 #include "runtime/host/interval.h"
 #include "llvm/ADT/SmallVector.h"
 #include <algorithm>
@@ -213,8 +214,8 @@ private:
   std::unique_ptr<Intervals> intervals;
 };
 
-/// A call of a kernel with axes: the loop's axes are cut in halves until what intervals complain about is either gone
-/// or stands at a single position, where it is exact.
+/// A call of a kernel with axes, or of a window, whose row-major positions are no run: the loop's axes are cut in
+/// halves until what intervals complain about is either gone or stands at a single position, where it is exact.
 class RegionCall : Faults {
 public:
   RegionCall(const Kernel &k, const std::vector<bool> &indexed, const std::vector<bool> &bounded,
@@ -225,7 +226,7 @@ public:
   CallCheck run() {
     for (const Check &c : k.checks)
       if (c.piece == ~0u && !check(c)) return found;
-    if (domain.count == 0) return found;
+    if (domain.extent == 0) return found;
     for (uint32_t p = 0; p < k.pieces.size(); ++p) {
       failing.clear();
       for (const Check &c : k.checks)
@@ -376,12 +377,13 @@ private:
 
 /// The magnitude that a sum of positions, lengths and constants has at most, whatever the call: within 62 bits, and so
 /// never a fault. -1: that is not known.
-static __int128 reach_of(const Kernel &k, const Inst &i, const std::vector<__int128> &reach) {
+static __int128 reach_of(const Kernel &k, NodeId n, const std::vector<__int128> &reach) {
   constexpr __int128 longest = __int128(1) << 60; // a domain has at most this many positions
   constexpr __int128 limit = __int128(1) << 62;
+  const Inst &i = k[n];
   if (i.type != DType::Index) return -1;
   __int128 r = 0;
-  if (i.op == Op::Pos || i.op == Op::Len || i.op == Op::ArgLen) r = longest;
+  if (is_position(k, n) || i.op == Op::Len || i.op == Op::ArgLen || i.op == Op::Origin) r = longest;
   else if (i.op == Op::Const) r = std::max(k.constants[i.a].integer, -k.constants[i.a].integer);
   else if (i.op == Op::Binary && (BinaryOp(i.sub) == BinaryOp::Add || BinaryOp(i.sub) == BinaryOp::Sub))
     r = reach[i.a] < 0 || reach[i.b] < 0 ? -1 : reach[i.a] + reach[i.b];
@@ -399,9 +401,10 @@ CallChecks::CallChecks(const Kernel &k)
   std::vector<__int128> reach(k.insts.size()); // see reach_of()
   for (NodeId n = 0; n < k.insts.size(); ++n) {
     const Inst &i = k[n];
-    holds[n] = i.type == DType::Index && i.op != Op::Const && i.op != Op::Len && i.op != Op::Pos;
+    const bool position = is_position(k, n) || i.op == Op::Origin;
+    holds[n] = i.type == DType::Index && i.op != Op::Const && i.op != Op::Len && !position;
     chooses[n] = i.op == Op::Where || i.op == Op::Cast;
-    reach[n] = reach_of(k, i, reach);
+    reach[n] = reach_of(k, n, reach);
     for (const NodeId o : operands(k, n)) holds[n] = holds[n] || holds[o], chooses[n] = chooses[n] || chooses[o];
     needed_ = needed_ || (i.stage == Stage::Host && i.type == DType::Index && i.op == Op::Binary); // it may be poisoned
   }
@@ -420,8 +423,9 @@ CallChecks::CallChecks(const Kernel &k)
 
 CallCheck CallChecks::run(std::span<const HostValue> values, std::span<const uint8_t> poisoned,
                           const HostDomain &domain) const {
-  if (!kernel_.axes.empty()) return RegionCall(kernel_, indexes_, bounds_, values, poisoned, domain, flat_).run();
-  return Call(kernel_, indexes_, bounds_, values, poisoned, domain.count).run();
+  if (!kernel_.axes.empty() || kernel_.form.window)
+    return RegionCall(kernel_, indexes_, bounds_, values, poisoned, domain, flat_).run();
+  return Call(kernel_, indexes_, bounds_, values, poisoned, domain.extent ? domain.count : 0).run();
 }
 
 } // namespace elsewise

@@ -49,7 +49,7 @@ void Intervals::visit_bound(
     if (k_[i.a].stage == Stage::Host && poisoned_[i.a]) return;
     if (condition.hi) visit_bound(i.b);
     if (!condition.lo) visit_bound(i.c);
-  } else if (i.op == Op::Binary && (k_[i.a].op == Op::Const || k_[i.b].op == Op::Const)) {
+  } else if (i.op == Op::Binary && (k_[i.a].op == Op::Const || k_[i.b].op == Op::Const || k_[i.b].op == Op::Origin)) {
     visit_bound(i.a), visit_bound(i.b);
   } else if (i.op == Op::Cast && k_[i.a].op == Op::Cast && k_[i.a].type != DType::F64) {
     evaluate(i.a, false); // a cast that names a dtype: its operand is a value

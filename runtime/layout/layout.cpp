@@ -8,7 +8,7 @@ namespace elsewise {
 
 static int64_t magnitude(int64_t v) { return v < 0 ? -v : v; }
 
-Loop make_loop(DimsRef domain, DimsRef out, std::span<const Dims> inputs, const Positions &positions) {
+Loop make_loop(DimsRef domain, DimsRef out, std::span<const Dims> inputs, const Positions &positions, DimsRef whole) {
   struct Axis {
     int64_t length, pitch, out;
     int64_t dim; // whose position is used, else -1
@@ -23,7 +23,7 @@ Loop make_loop(DimsRef domain, DimsRef out, std::span<const Dims> inputs, const 
       for (const Dims &s : inputs) axis.in.push_back(s[d]);
       axes.push_back(std::move(axis));
     }
-    pitch *= domain[d];
+    pitch *= whole.empty() ? domain[d] : whole[d];
   }
   std::stable_sort(axes.begin(), axes.end(),
                    [](const Axis &a, const Axis &b) { return magnitude(a.out) < magnitude(b.out); });
@@ -61,6 +61,12 @@ Loop make_loop(DimsRef domain, DimsRef out, std::span<const Dims> inputs, const 
     for (size_t k = 0; k < inputs.size(); ++k) loop.inputs[k].rows.push_back(merged[d].in[k]);
   }
   return loop;
+}
+
+int64_t flat_span(const Loop &loop) {
+  int64_t last = (loop.extent - 1) * loop.inner_pitch;
+  for (size_t d = 0; d < loop.lengths.size(); ++d) last += (loop.lengths[d] - 1) * loop.pitches[d];
+  return last + 1;
 }
 
 std::optional<int64_t> loop_slot(const Loop &loop, const SlotInfo &s) {
@@ -110,10 +116,12 @@ bool rows_congruent(const Loop &loop, size_t input, uint8_t vector) {
   return true;
 }
 
-// Rows, lengths, offsets and pitches so far below 2^31 that rounding up to whole blocks cannot leave 32 bits.
-static bool fits_32_bits(const Loop &loop, std::span<const Operand> inputs) {
+// Rows, lengths, offsets and, where they are used, flat positions so far below 2^31 that rounding up to whole blocks
+// cannot leave 32 bits.
+static bool fits_32_bits(const Loop &loop, std::span<const Operand> inputs, bool flat) {
   constexpr __int128 limit = 1 << 30;
   if (loop.rows >= limit || loop.extent >= limit || __int128(loop.rows) * loop.extent >= limit) return false;
+  if (flat && flat_span(loop) >= limit) return false; // in a window they are further apart
   auto reach = [&](const Walk &w) {
     __int128 far = __int128(magnitude(w.inner)) * loop.extent;
     for (size_t d = 0; d < w.rows.size(); ++d) far += __int128(magnitude(w.rows[d])) * loop.lengths[d];
@@ -131,7 +139,7 @@ Form make_form(const Loop &loop, DType out, std::span<const Operand> inputs, boo
   form.unit_pitch = !flat || loop.inner_pitch == 1;
   form.out = loop.out.inner == 1 ? Access::Vector : Access::Strided;
   form.vector = machine == Machine::Cuda ? vector_width(out, loop, inputs) : 1; // CPU code knows no vector of ours
-  form.narrow = machine == Machine::Cuda && form.rows > 0 && fits_32_bits(loop, inputs);
+  form.narrow = machine == Machine::Cuda && form.rows > 0 && fits_32_bits(loop, inputs, flat);
   for (size_t k = 0; k < inputs.size(); ++k) {
     Access access = contiguity(loop, k, inputs[k]);
     if (access == Access::Vector && machine == Machine::Cuda && !rows_congruent(loop, k, form.vector))

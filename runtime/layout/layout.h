@@ -34,8 +34,12 @@ struct Positions {
 
 /// Orders axes by the output's memory, drops those of length 1, merges neighbours that every operand (and, if it is
 /// used, the flat position) walks as one and of which neither's own position is used. Strides are over the domain.
-/// `domain` holds no 0.
-Loop make_loop(DimsRef domain, DimsRef out, std::span<const Dims> inputs, const Positions &);
+/// `domain` holds no 0. `whole`: what it is a window of, which decides what a step adds to the flat position; empty:
+/// it is the whole itself.
+Loop make_loop(DimsRef domain, DimsRef out, std::span<const Dims> inputs, const Positions &, DimsRef whole = {});
+
+/// Flat positions from the loop's first to its last, both included; of a loop made for one whose positions are used.
+int64_t flat_span(const Loop &);
 
 /// What a launch is given in a slot that the loop alone decides: counts, lengths, pitches and strides; nullopt for
 /// every other.
@@ -56,8 +60,8 @@ bool rows_congruent(const Loop &, size_t input, uint8_t vector);
 
 enum class Machine : uint8_t { Cpu, Cuda };
 /// The Form for a machine: access classes as if all were aligned (`Vector` for every contiguous input that
-/// rows_congruent()), nothing the same view. `flat`: the flat position is used. `axes`: of the kernel, by the domain's
-/// axis that each is.
+/// rows_congruent()), nothing the same view, no window. `flat`: the flat position is used. `axes`: of the kernel, by
+/// the domain's axis that each is.
 Form make_form(const Loop &, DType out, std::span<const Operand> inputs, bool flat, Machine, DimsRef axes = {});
 
 } // namespace elsewise

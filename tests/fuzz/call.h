@@ -21,6 +21,7 @@ public:
     out_.shape = c.domain.data(), out_.stride = c.out_stride.data(), out_.data = out.data() + c.out_offset;
     call.args = args_, call.out = &out_;
     call.has_domain = c.shape_given, call.domain = c.domain;
+    call.has_window = c.window, call.whole = c.whole, call.offset = c.offset;
   }
   CallOf(const CallOf &) = delete;
   /// Copies of the operands elsewhere: `at` is where element 0 of argument `a` stands.

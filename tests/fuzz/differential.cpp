@@ -59,6 +59,71 @@ bool fits(const Case &c) {
   return true;
 }
 
+// Whether a guard, the condition of a `where`, or the left side of an `and` or `or` looks at a tensor.
+bool data_decides(const Case &c) {
+  std::vector<bool> data(c.ast.exprs.size());
+  bool found = false;
+  for (ExprId e = 0; e < c.ast.exprs.size(); ++e) {
+    const Expr &x = c.ast[e];
+    const Resolved &name = c.names.of[e];
+    data[e] = x.kind == ExprKind::Name && name.binding == Binding::Argument &&
+              c.signature.args[name.index].kind == ArgKind::Tensor;
+    for (uint32_t k = 0; k < values(c.ast, c.names, e); ++k) data[e] = data[e] || data[c.ast.child(e, k)];
+    const bool lazy = x.kind == ExprKind::Binary ? is_logic(x.op)
+                                                 : x.kind == ExprKind::Call && name.binding == Binding::Builtin &&
+                                                       builtins()[name.index].rule == Rule::Select;
+    found = found || (lazy && data[c.ast.child(e, 0)]);
+  }
+  for (const SpecPiece &p : c.ast.pieces) found = found || (p.guard != no_expr && data[p.guard]);
+  return found;
+}
+
+// Makes the domain a window of a greater one, whose lengths and places are sometimes beyond 32 bits. Where a part of
+// length 1 would leave it open how long the whole argument is, the axis stays as it was.
+void widen(Case &c, Random &random) {
+  c.window = true;
+  bool measures = false;
+  for (const Resolved &r : c.names.of) measures |= r.binding == Binding::ArgumentLength && c.names.elementwise[r.index];
+  __int128 count = 1;
+  for (const int64_t extent : c.domain) {
+    const int64_t around = random.chance(10) ? int64_t(1) << (31 + random.below(20)) : 2 * extent + 3;
+    int64_t before = int64_t(random.below(uint64_t(around))), after = int64_t(random.below(uint64_t(around)));
+    if (random.chance(25)) before = 0;
+    if (random.chance(25)) after = 0;
+    constexpr __int128 most = __int128(1) << 60;
+    if ((measures && extent == 1) || count * (before + extent + after) > most >> 16) before = after = 0;
+    c.offset.push_back(before), c.whole.push_back(before + extent + after);
+    count *= std::max<int64_t>(1, c.whole.back());
+  }
+}
+
+// The whole argument of which a window was given a part: what lies outside the part is never read.
+Operand whole_of(const Case &c, size_t argument) {
+  const Input &in = *c.arguments[argument];
+  Operand o{in.type, in.shape, in.stride, in.data(), in.integer, in.real};
+  if (!c.window || in.type.kind != ArgKind::Tensor || !c.names.elementwise[argument]) return o;
+  auto data = reinterpret_cast<uintptr_t>(o.data);
+  for (size_t d = 0; d < o.shape.size(); ++d) {
+    if (o.shape[d] == 1) continue;
+    const size_t axis = c.domain.size() - o.shape.size() + d;
+    o.shape[d] = c.whole[axis];
+    data -= uintptr_t(c.offset[axis]) * uintptr_t(o.stride[d]) * uintptr_t(bytes(in.type.dtype));
+  }
+  o.data = reinterpret_cast<const uint8_t *>(data);
+  return o;
+}
+
+// The row-major position in the whole domain of an element of the window.
+int64_t position_in_whole(const Case &c, int64_t element) {
+  if (!c.window) return element;
+  int64_t position = 0, pitch = 1;
+  for (size_t d = c.domain.size(); d-- > 0;) {
+    position += (element % c.domain[d] + c.offset[d]) * pitch;
+    element /= c.domain[d], pitch *= c.whole[d];
+  }
+  return position;
+}
+
 std::vector<int64_t> row_major(const std::vector<int64_t> &shape) {
   std::vector<int64_t> stride(shape.size());
   int64_t step = 1;
@@ -114,6 +179,7 @@ std::optional<Case> prepare(Program program, std::map<std::string, int> &refused
   if (sink.failed()) return refuse();
 
   Random random(p.seed ^ 0x5eed);
+  if (Random of_window(p.seed ^ 0x817d0); of_window.chance(30)) widen(c, of_window);
   const DType stored = c.typed.result;
   const int size = bytes(stored);
   const int64_t n = count(c.domain);
@@ -142,13 +208,13 @@ std::optional<Case> prepare(Program program, std::map<std::string, int> &refused
     for (uint8_t &b : c.out_buffer) b = uint8_t(random.next());
   }
 
+  c.data_decides = data_decides(c);
   std::vector<Operand> operands;
-  for (const Input *in : c.arguments)
-    operands.push_back({in->type, in->shape, in->stride, in->data(), in->integer, in->real});
-  Oracle oracle(c.ast, c.names, c.typed, operands, c.domain);
+  for (size_t a = 0; a < c.arguments.size(); ++a) operands.push_back(whole_of(c, a));
+  Oracle oracle(c.ast, c.names, c.typed, operands, c.window ? c.whole : c.domain);
   c.expected.resize(size_t(n * size));
   for (int64_t i = 0; i < n; ++i) {
-    const Outcome o = oracle.element(i, c.expected.data() + i * size);
+    const Outcome o = oracle.element(position_in_whole(c, i), c.expected.data() + i * size);
     if (o != Outcome::Value && c.outcome == Outcome::Value) c.outcome = o, c.fault_position = i;
   }
   return c;
@@ -183,6 +249,12 @@ std::string describe(const Case &c) {
   std::ostringstream s;
   s << "seed " << c.program.seed << "\n  " << c.program.text << "\n  domain [";
   for (int64_t d : c.domain) s << d << " ";
+  if (c.window) {
+    s << "] from [";
+    for (int64_t d : c.offset) s << d << " ";
+    s << "] of [";
+    for (int64_t d : c.whole) s << d << " ";
+  }
   s << "] result " << spelling(c.typed.result)
     << (c.same_view >= 0 ? " in place of " + c.arguments[c.same_view]->name : "") << " out stride [";
   for (int64_t d : c.out_stride) s << d << " ";
@@ -214,6 +286,7 @@ void note(const Case &c, Seen &seen) {
   if (c.ast.header.present) seen.layouts["header"]++;
   if (c.ast.header.dots >= 0) seen.layouts["header with .."]++;
   if (!c.ast.lets.empty()) seen.layouts["let"]++;
+  if (c.window) seen.layouts["window"]++;
   seen.layouts[c.same_view >= 0            ? "in place"
                : c.program.out_layout == 2 ? "out strided"
                : c.program.out_layout == 3 ? "out offset"
@@ -240,10 +313,12 @@ std::vector<std::string> unseen(const Seen &seen) {
 #define DTYPE(Name, text, bytes, class, torch) want(seen.dtypes, text " in"), want(seen.dtypes, text " out");
 #include "grammar/dtypes.def"
   for (int op = 0; op <= int(Op::Call); ++op) want(seen.nodes, spelling(Op(op)));
+  want(seen.nodes, spelling(Op::Origin));
   for (std::string_view pass : pass_names()) want(seen.passes, std::string(pass));
-  for (const char *layout : {"rows form", "inner pitch", "wide", "vector", "scalar", "repeated", "strided", "in place",
-                             "out strided", "out offset", "out contiguous", "header", "header with ..", "let", "in 0-d",
-                             "in broadcast", "in contiguous", "in strided"})
+  for (const char *layout :
+       {"rows form", "inner pitch", "wide",       "vector",         "scalar",        "repeated",       "strided",
+        "in place",  "out strided", "out offset", "out contiguous", "header",        "header with ..", "let",
+        "window",    "window form", "in 0-d",     "in broadcast",   "in contiguous", "in strided"})
     want(seen.layouts, layout);
   return missing;
 }

@@ -22,13 +22,16 @@ struct Case {
   std::vector<const Input *> arguments; // in the order of Names::arguments
   std::vector<int64_t> domain;          // of the tensors that the text names, or `shape=`
   bool shape_given = false;
-  int same_view = -1; // the argument whose identical view `out` is
+  bool window = false;                // the arguments are parts of a greater domain
+  std::vector<int64_t> whole, offset; // its shape, and where the parts begin in it
+  int same_view = -1;                 // the argument whose identical view `out` is
   std::vector<int64_t> out_stride;
   std::vector<uint8_t> out_buffer;  // with a guard zone on each side, filled with a pattern
   int64_t out_offset = 0;           // bytes from the buffer's start to element 0
   std::vector<uint8_t> expected;    // elements in row-major order
   Outcome outcome = Outcome::Value; // the fault that some element must raise
   int64_t fault_position = -1;
+  bool data_decides = false; // a tensor chooses what is evaluated somewhere, which a host that reads none cannot foresee
 };
 
 /// nullopt: refused by the compiler (counted by its first code in `refused`), or it names what the program lacks.

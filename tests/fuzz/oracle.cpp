@@ -330,7 +330,9 @@ Scalar Oracle::load(const Operand &o) const {
   const size_t lead = domain_.size() - o.shape.size();
   for (size_t d = 0; d < o.shape.size(); ++d)
     if (o.shape[d] != 1) at += where_[lead + d] * o.stride[d];
-  return decode(o.type.dtype, o.data + at * bytes(o.type.dtype));
+  // In a window the whole begins outside of what there is.
+  const auto data = reinterpret_cast<uintptr_t>(o.data) + uintptr_t(at) * uintptr_t(bytes(o.type.dtype));
+  return decode(o.type.dtype, reinterpret_cast<const uint8_t *>(data));
 }
 
 Outcome Oracle::element(int64_t position, uint8_t *out) {

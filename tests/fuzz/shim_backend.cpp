@@ -54,6 +54,7 @@ void ShimBackend::add(Case &&given, Seen &seen) {
     for (const Inst &inst : kernel.insts) seen.nodes[spelling(inst.op)]++;
     if (kernel.form.rows) seen.layouts["rows form"]++;
     if (!kernel.form.unit_pitch) seen.layouts["inner pitch"]++;
+    if (kernel.form.window) seen.layouts["window form"]++;
     if (kernel.form.wide) seen.layouts["wide"]++;
     for (Access a : kernel.form.args)
       seen.layouts[a == Access::Vector      ? "vector"
@@ -67,9 +68,16 @@ void ShimBackend::add(Case &&given, Seen &seen) {
   const api::TakeLaunches taking(taker);
   auto spec = api::compile(c.program.text, "<spec>");
   auto plan = spec ? api::plan(spec.value, call.call) : api::Result<api::PlanRef>{};
+  auto counted = [&](api::Fault f) { // refused because it could not be ruled out, and counted on the CPU
+    return f == api::Fault::Overflow || (f == api::Fault::ZeroDivision && c.data_decides);
+  };
+  if (counted(plan.fault)) {
+    --taken_;
+    return;
+  }
   if (!plan) return complain("the plan was refused: " + plan.message, c);
   auto done = api::run(*plan.value, call.call);
-  if (done.fault == api::Fault::Overflow) { // refused on interval grounds, counted on the CPU
+  if (counted(done.fault)) {
     --taken_;
     return;
   }
@@ -79,6 +87,7 @@ void ShimBackend::add(Case &&given, Seen &seen) {
   Source source(c.program.text, "<spec>");
   std::string before;
   PassOptions options;
+  options.form.window = c.window;
   options.form.args.assign(c.arguments.size(), Access::Vector),
       options.form.same_view.assign(c.arguments.size(), false);
   options.observe = [&](std::string_view pass, const Kernel &k) {

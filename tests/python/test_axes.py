@@ -78,6 +78,16 @@ def test_a_check_of_a_row_that_no_position_reaches() -> None:
         k(torch.ones(7, 5), k=0)
 
 
+def test_a_fault_of_a_row_that_a_condition_chooses() -> None:
+    x = torch.ones(2, 3)
+    for rule in ("[r, c]; r < 1: x*(c//k); else x", "[r, c]; r == 1: x*(5//k); else x"):
+        with pytest.raises(ZeroDivisionError):
+            ew.kernel(rule)(x, k=0)
+    with pytest.raises(OverflowError):
+        ew.kernel("[r, c]; r == 1: c*k; else 0")(shape=(2, 3), k=2**62)
+    assert ew.kernel("[r, c]; r > 1: x*(c//k); else x")(x, k=0).tolist() == x.tolist()
+
+
 def test_bounds_beyond_64_bits() -> None:
     k = ew.kernel("[b, t]; t < b*k: x; else 0")
     x = torch.ones(3, 4)

@@ -50,7 +50,7 @@ def test_the_positional_argument_is_x_or_the_only_name_left(both: Callable[..., 
         ((A,), {"zebra": 1.0}, r"has no argument `zebra`; the arguments are"),
         ((A, A), {}, "one positional argument, not 2"),
         ((A,), {"x": A, "gain": 1.0}, "`x` was given twice"),
-        ((A,), {"gain": 1.0, "offset": 3}, "`offset=` is not supported yet"),
+        ((A,), {"gain": 1.0, "offset": 3}, "give the whole's shape as `domain=`"),
     ],
 )
 def test_wrong_names_list_what_there_is(
@@ -154,7 +154,9 @@ def test_a_kernel_is_an_ordinary_object() -> None:
     k = ew.kernel("x * gain")
     assert repr(k) == "elsewise.kernel('x * gain')"
     assert k.spec == "x * gain" and k.arguments == ("x", "gain")
-    assert str(inspect.signature(k)) == "(x, *, gain, out=None, shape=None, dtype=None, device=None, stream=None)"
+    assert str(inspect.signature(k)) == (
+        "(x, *, gain, out=None, shape=None, dtype=None, device=None, domain=None, offset=None, stream=None)"
+    )
     assert callable(k) and "Returns" in (ew.Kernel.__doc__ or "")
     again = pickle.loads(pickle.dumps(k))
     assert again.spec == k.spec and again(A, gain=2.0).tolist() == (A * 2).tolist()

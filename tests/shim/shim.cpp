@@ -3,6 +3,7 @@
 #include "tests/shim/shim.h"
 #include "compiler/emit/cuda_types.h"
 #include "compiler/ir/functions.h"
+#include <algorithm>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
@@ -133,12 +134,18 @@ CudaCall cuda_call(const Kernel &k, const std::function<Slot(const SlotInfo &)> 
     if (call.infos[s].kind == SlotKind::Blocks) call.slots[s].integer = call.geometry.blocks;
     if (call.infos[s].kind != SlotKind::Live) continue;
     std::vector<BoxBounds> boxes;
-    auto bound = [&](NodeId n, int64_t open) {
-      return n == no_node ? open : call.slots[bound_slot(k, call.infos, n)].integer;
+    auto bound = [&](NodeId n, uint8_t axis, int64_t open) {
+      return n == no_node ? open : call.slots[bound_slot(k, call.infos, n, axis)].integer;
     };
     for (const Piece &piece : k.pieces)
-      for (const auto &box : piece.boxes)
-        boxes.push_back(box.empty() ? BoxBounds{0, extent} : BoxBounds{bound(box[0].lo, 0), bound(box[0].hi, extent)});
+      for (const auto &box : piece.boxes) {
+        BoxBounds all{0, extent}; // one row: the inner axis and the row-major positions are the same
+        for (const Range &r : box) {
+          all.begin = std::max(all.begin, bound(r.lo, r.axis, 0));
+          all.end = std::min(all.end, bound(r.hi, r.axis, extent));
+        }
+        boxes.push_back(all);
+      }
     call.live = live_ranges(k, boxes, extent, call.geometry.shift, call.geometry.grid);
   }
   return call;

@@ -6,6 +6,7 @@
 #include "grammar/builtins.h"
 #include "tests/shim/shim.h"
 #include "tests/unit/cpu_kernels.h"
+#include "tests/unit/interpret.h"
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -145,6 +146,28 @@ TEST(CudaKernel, SeedRuleInRows) {
                 ASSERT_EQ(out[r * pitch + c], want) << "variant " << variant << " row " << r << " column " << c;
               }
           }
+}
+
+TEST(CudaKernel, LiveRangesOfAnAxis) { // bounds of the inner axis have slots of their own
+  Form form;
+  form.args = {Access::Vector, Access::Absent}, form.same_view = {true, false}, form.inner_axis = 0;
+  const Kernel k = scheduled("[t]; 2 <= t < m: x*2; else x", {"x: f32", "m: int"}, form);
+  ASSERT_TRUE(has_live(k));
+  alignas(16) float out[4] = {};
+  auto blocks = [&](int64_t m) {
+    const CudaCall call = cuda_call(k, [&](const SlotInfo &s) {
+      Slot v{};
+      if (s.kind == SlotKind::Out) v.pointer = out;
+      if (s.kind == SlotKind::Extent) v.integer = 1'000'000;
+      if (s.kind == SlotKind::Begin) v.integer = 2;
+      if (s.kind == SlotKind::End) v.integer = m;
+      return v;
+    });
+    return call.geometry.grid;
+  };
+  EXPECT_EQ(blocks(5), 1u);
+  EXPECT_EQ(blocks(3000), 3u);
+  EXPECT_EQ(blocks(2), 0u);
 }
 
 TEST(CudaKernel, SeedRuleText) {

@@ -37,6 +37,58 @@ TEST(Facade, TheSeedRuleAtManyLengths) {
   }
 }
 
+TEST(Facade, WindowsOfTheSeedRule) {
+  const auto spec = compile(seed);
+  for (const int64_t n : {7, 100, 1000}) {
+    Array<float> x({n});
+    const auto whole = seed_values(x.elements());
+    for (int64_t at = 0; at < n; at += 1 + n / 9)
+      for (const int64_t extent : {int64_t(1), (n - at) / 2, n - at}) {
+        Array<float> part(x.memory, {extent}, {1}, at), y({extent});
+        api::Call call{.has_window = true, .whole = x.shape, .offset = {&at, 1}};
+        const auto result = run(spec, {{"x", part.arg()}}, y.arg(), call);
+        ASSERT_TRUE(result) << result.message;
+        ASSERT_EQ(y.elements(), std::vector<float>(whole.begin() + at, whole.begin() + at + extent)) << at;
+      }
+  }
+}
+
+TEST(Facade, AWindowsOffsetIsLookedAtByEveryRun) {
+  const auto spec = compile("x*i");
+  Array<float> x({4}), y({4});
+  const std::vector<int64_t> whole{10};
+  for (const std::vector<int64_t> &offset : {std::vector<int64_t>{7}, {-1}, {1, 2}, {INT64_MAX}}) {
+    const std::string message = refused("x*i", {{"x", x.arg()}}, y.arg(), api::Fault::Value,
+                                        {.has_window = true, .whole = whole, .offset = offset});
+    EXPECT_TRUE(says(message, offset.size() == 2  ? "needs one entry for each of the 1 axes of `domain`"
+                              : offset[0] == -1 ? "a window begins at 0 or after it"
+                                                : "the window leaves its domain on axis 0"));
+  }
+  // A plan that was made for one place serves another, and no place beyond the domain.
+  auto args = arguments(*spec, {{"x", x.arg()}});
+  api::Arg out = y.arg();
+  std::vector<int64_t> offset{2};
+  api::Call call{.args = args, .out = &out, .has_window = true, .whole = whole, .offset = offset};
+  const auto plan = api::plan(spec, call);
+  ASSERT_TRUE(plan);
+  offset[0] = 6;
+  ASSERT_TRUE(api::matches(*plan.value, call) && api::run(*plan.value, call));
+  EXPECT_EQ(y.elements(), std::vector<float>({0, 7, 16, 27}));
+  offset[0] = 7;
+  EXPECT_EQ(api::run(*plan.value, call).fault, api::Fault::Value);
+}
+
+TEST(Facade, AllowsWhatFunctionsState) {
+  auto of = [](std::string_view text) { return api::allowance(*compile(text)); };
+  EXPECT_EQ(of("x*2 + sqrt(x)").ulp, 0);
+  const auto one = of("i < 3: tanh(x); else x");
+  EXPECT_GT(one.ulp, 0);
+  EXPECT_EQ(one.functions, std::vector<std::string>{"tanh"});
+  EXPECT_EQ(of("i < 3: tanh(x); else tanh(x)*2").ulp, one.ulp) << "of the piece that goes through most";
+  EXPECT_EQ(of("tanh(x) + tanh(tanh(x))").ulp, 3 * one.ulp);
+  EXPECT_TRUE(of("tanh(x) > 0: 1; else x").functions.empty()) << "a guard chooses, and gives no value";
+}
+
 TEST(Facade, InPlace) {
   const auto spec = compile(seed);
   Array<float> x({1000});

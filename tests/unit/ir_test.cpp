@@ -190,6 +190,15 @@ TEST(Arithmetic, RoundsToNearestEven) {
 
 // --- verifier ---
 
+TEST(Verify, AnOriginNeedsAWindow) {
+  Kernel k = empty();
+  Builder b(k);
+  k.pieces = {{{}, no_node, {b.cast(b.origin(flat_axis), DType::F32)}, {}, "", 1, 1}};
+  EXPECT_NE(verify(k).find("is where a window begins, and there is none"), std::string::npos);
+  k.form.window = true;
+  EXPECT_EQ(verify(k), "");
+}
+
 struct Seed {
   Kernel k = empty();
   Builder b{k};
@@ -268,9 +277,9 @@ TEST(Slots, OneRow) {
   EXPECT_EQ(text(s.k, Backend::Cuda), "Out0 In0 Extent0 End0 Begin1 Shift0");
   const auto list = slots(s.k, Backend::Cpu);
   const auto &second = s.k.pieces[1].boxes[1][0]; // [quarter, rest): both ends are passed already
-  EXPECT_EQ(bound_slot(s.k, list, second.lo), 3u);
-  EXPECT_EQ(bound_slot(s.k, list, second.hi), 4u);
-  EXPECT_EQ(bound_slot(s.k, list, s.n), ~0u);
+  EXPECT_EQ(bound_slot(s.k, list, second.lo, flat_axis), 3u);
+  EXPECT_EQ(bound_slot(s.k, list, second.hi, flat_axis), 4u);
+  EXPECT_EQ(bound_slot(s.k, list, s.n, flat_axis), ~0u);
 }
 
 TEST(Slots, Rows) {

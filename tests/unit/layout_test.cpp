@@ -89,6 +89,30 @@ TEST(Layout, ContiguousIsOneRow) {
   EXPECT_EQ(l.inputs[0].inner, 1);
 }
 
+TEST(Layout, AWindowStepsThroughItsDomain) {
+  auto window = [](Dims shape, Dims whole, bool positions) {
+    const Dims stride = contiguous_strides(ref(shape));
+    return make_loop(ref(shape), ref(stride), std::vector{stride}, {positions}, ref(whole));
+  };
+  const Loop plane = window({2, 3}, {5, 7}, true);
+  EXPECT_EQ(plane.lengths, Dims({2}));
+  EXPECT_EQ(plane.pitches, Dims({7}));
+  EXPECT_EQ(flat_span(plane), 10);
+  EXPECT_TRUE(window({2, 3}, {5, 7}, false).lengths.empty()) << "no position tells its rows apart";
+  EXPECT_TRUE(window({2, 7}, {5, 7}, true).lengths.empty()) << "whole rows are one run";
+  const Loop column = window({4, 1}, {5, int64_t(1) << 40}, true);
+  EXPECT_EQ(column.inner_pitch, int64_t(1) << 40);
+  EXPECT_EQ(flat_span(column), 3 * (int64_t(1) << 40) + 1);
+  EXPECT_EQ(flat_span(window({1, 1}, {5, 7}, true)), 1);
+  EXPECT_EQ(flat_span(loop_of({4, 3}, {3, 1}, {{6, 1}})), 12);
+
+  const std::vector<Operand> one{{DType::F32, true, false}};
+  EXPECT_TRUE(make_form(plane, DType::F32, one, true, Machine::Cuda).narrow);
+  const Loop far = window({2, 3}, {5, int64_t(1) << 40}, true);
+  EXPECT_FALSE(make_form(far, DType::F32, one, true, Machine::Cuda).narrow) << "flat positions leave 32 bits";
+  EXPECT_TRUE(make_form(far, DType::F32, one, false, Machine::Cuda).narrow) << "none is asked for";
+}
+
 TEST(Layout, SlicedRowsStayRows) {
   const Loop l = loop_of({4, 3}, {3, 1}, {{6, 1}}); // x[:, :3]
   EXPECT_EQ(l.lengths, Dims({4}));

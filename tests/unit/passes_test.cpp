@@ -3,6 +3,8 @@
 // lower_random_test.cpp.
 #include "compiler/passes/form.h"
 #include "tests/unit/interpret.h"
+#include "runtime/host/faults.h"
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 
@@ -34,8 +36,59 @@ std::string ranges(const std::string &guard,
 }
 
 TEST(Passes, Names) {
-  const std::vector<std::string_view> want{"fold", "axes", "ranges", "dead", "form", "schedule"};
+  const std::vector<std::string_view> want{"fold", "axes", "ranges", "window", "dead", "form", "schedule"};
   EXPECT_EQ(pass_names(), want);
+}
+
+Form of_a_window() {
+  Form form;
+  form.args = {Access::Vector}, form.window = true;
+  return form;
+}
+
+TEST(Window, OnlyItsFormHasAnOrigin) {
+  const Kernel whole = scheduled("i < n/4: x; else x*i", {"x: f32"}),
+               part = scheduled("i < n/4: x; else x*i", {"x: f32"}, of_a_window());
+  auto origins = [](const Kernel &k) {
+    return std::count_if(k.insts.begin(), k.insts.end(), [](const Inst &i) { return i.op == Op::Origin; });
+  };
+  EXPECT_EQ(origins(whole), 0);
+  EXPECT_EQ(origins(part), 1);
+  EXPECT_EQ(scheduled("x*2", {"x: f32"}, of_a_window()).insts.size(), scheduled("x*2", {"x: f32"}).insts.size());
+}
+
+// Bounds and positions of every window of a short domain, as those of the whole.
+TEST(Window, ComputesWhatTheWholeDoes) {
+  for (const std::string guard : {"i < m", "i >= n - n//4 or i == 2", "i % 3 == 1 and i > 1", "i < where(f, m, 1)",
+                                  "i < int(g*n)", "f", "2*i + m < n"}) {
+    const std::string spec = guard + ": i*10; else n - i";
+    const std::vector<std::string> arguments{"x: f32", "m: int", "f: bool", "g: float"};
+    const Kernel whole = scheduled(spec, arguments), part = scheduled(spec, arguments, of_a_window());
+    for (const int64_t n : {1, 5, 9})
+      for (const __int128 m : {__int128(3), -(__int128(1) << 126) * 2, (((__int128(1) << 126) - 1) * 2) + 1})
+        for (int64_t at = 0; at < n; ++at)
+          for (int64_t extent = 1; at + extent <= n; ++extent) {
+            std::vector<HostValue> values;
+            for (const Argument &a : whole.arguments) {
+              HostValue v{.integer = a.name == "m" ? m : 1};
+              if (a.name == "g") v.real = 0.5;
+              values.push_back(v);
+            }
+            if (m != 3 && guard.find("2*i") != guard.npos) continue; // it is added to, beyond 128 bits
+            const HostCall a = host_call(whole, values, n);
+            HostDomain domain(n);
+            domain.extent = domain.span = extent, domain.origin = at;
+            HostCall b;
+            HostProgram(part).run(values, domain, b.values, b.poisoned);
+            b.check = CallChecks(part).run(b.values, b.poisoned, domain);
+            ASSERT_EQ(int(b.check.fault.what), 0) << guard << ": " << b.check.fault.message;
+            for (int64_t i = 0; i < extent; ++i)
+              ASSERT_EQ(interpret(part, b, i, extent, nullptr).integer,
+                        interpret(whole, a, at + i, n, nullptr).integer)
+                  << guard << " at " << at << " + " << i << " of " << n << "\n"
+                  << print(part);
+          }
+  }
 }
 
 TEST(Fold, WorksConstantsExactly) {

@@ -3,6 +3,7 @@
 // fixed seed gives the same programs everywhere.
 #include "tests/fuzz/call.h"
 #include "tests/fuzz/differential.h"
+#include "tests/fuzz/ir_text.h"
 #include "tests/fuzz/shim_backend.h"
 #include <chrono>
 #include <cstdio>
@@ -18,6 +19,7 @@ struct Options {
   int shim = 1000;     // of them as CUDA C, run on the CPU
   int nvrtc = 300;     // of them through NVRTC for sm_90
   int archs = 30;      // of them for every architecture
+  int ir = 1000;       // of the programs as IR text, read again after every pass
 };
 
 bool number(std::string_view arg, std::string_view name, auto &value) {
@@ -61,7 +63,7 @@ void print(const char *title, const std::map<std::string, int> &counts) {
 }
 
 int fuzz(const Options &o) {
-  int ran = 0, failed = 0, conservative = 0, faults = 0;
+  int ran = 0, failed = 0, conservative = 0, faults = 0, read = 0, kernels = 0;
   std::map<std::string, int> refused;
   Seen seen;
   ShimBackend shim(o.shim, o.nvrtc, o.archs);
@@ -75,6 +77,12 @@ int fuzz(const Options &o) {
     const std::string problem = on_cpu(*c, conservative);
     if (!problem.empty() && ++failed <= 20)
       std::printf("MISMATCH on the CPU: %s\n%s\n", problem.c_str(), describe(*c).c_str());
+    if (read < o.ir) {
+      ++read;
+      const std::string wrong = ir_text(*c, kernels);
+      if (!wrong.empty() && ++failed <= 20)
+        std::printf("MISMATCH as IR text: %s\n%s\n", wrong.c_str(), describe(*c).c_str());
+    }
     if (problem.empty()) shim.add(std::move(*c), seen);
   }
   shim.finish();
@@ -83,14 +91,14 @@ int fuzz(const Options &o) {
   print("IR nodes", seen.nodes), print("passes that changed something", seen.passes), print("layouts", seen.layouts);
   print("refused by the compiler, drawn again", refused);
   std::printf("%d programs (%d with a fault that was due, %d overflows refused on interval grounds), %d as CUDA C, %d "
-              "through NVRTC, %d of them for every architecture; %.0f s\n",
-              ran, faults, conservative, shim.ran(), shim.compiled(), shim.everywhere(), seconds);
+              "through NVRTC, %d of them for every architecture, %d as IR text (%d kernels); %.0f s\n",
+              ran, faults, conservative, shim.ran(), shim.compiled(), shim.everywhere(), read, kernels, seconds);
   if (conservative * 50 > ran) std::printf("MISMATCH: too many overflows refused on interval grounds\n"), ++failed;
   failed += shim.failed();
   const std::vector<std::string> missing = unseen(seen);
   for (const std::string &name : missing) std::printf("MISMATCH: `%s` never occurred\n", name.c_str());
   failed += int(missing.size());
-  std::printf("%d passed, %d failed, %d skipped\n", ran + shim.ran() + shim.compiled() - failed, failed,
+  std::printf("%d passed, %d failed, %d skipped\n", ran + shim.ran() + shim.compiled() + read - failed, failed,
               shim.skipped());
   return failed ? 1 : 0;
 }
@@ -104,10 +112,11 @@ extern "C" int ew_fuzz_main(int argc, char **argv) {
     using elsewise::fuzz::number;
     const std::string_view arg = argv[k];
     if (number(arg, "--seed", o.seed) || number(arg, "--programs", o.programs) || number(arg, "--shim", o.shim) ||
-        number(arg, "--nvrtc", o.nvrtc) || number(arg, "--archs", o.archs))
+        number(arg, "--nvrtc", o.nvrtc) || number(arg, "--archs", o.archs) || number(arg, "--ir", o.ir))
       continue;
-    std::fprintf(stderr,
-                 "usage: ew_tests fuzz [--seed=1] [--programs=4000] [--shim=1000] [--nvrtc=300] [--archs=30]\n");
+    std::fprintf(
+        stderr,
+        "usage: ew_tests fuzz [--seed=1] [--programs=4000] [--shim=1000] [--nvrtc=300] [--archs=30] [--ir=1000]\n");
     return 2;
   }
   return elsewise::fuzz::fuzz(o);

@@ -40,8 +40,8 @@ endif
 $(VENV)/ready: requirements-build.txt requirements-test.txt tools/debian.sh
 	@tools/debian.sh $(PYTHON)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo 'installing requirements-test.txt into $(VENV)'
-	@$(PIP) install -r requirements-test.txt
+	@echo 'installing requirements-test.txt into $(VENV): minutes the first time, torch above all'
+	@$(BIN)/python -m pip --disable-pip-version-check install --progress-bar off -r requirements-test.txt
 	@touch $@
 
 lint: $(VENV)/ready

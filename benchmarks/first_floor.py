@@ -252,7 +252,14 @@ def main() -> None:
     device = "cuda" if cuda else "cpu"
     k = ew.kernel(RULE)
     left_out: list[str] = []
-    lines = [f"rule      {RULE}   (float32)", *machine(cuda)]
+    lines: list[str] = []
+
+    def say(*more: str) -> None:
+        """Shown when it is measured, kept when all is."""
+        print(*more, sep="\n", flush=True)
+        lines.extend(more)
+
+    say(f"rule      {RULE}   (float32)", *machine(cuda))
     sizes = ([1 << 28, 1 << 24, 1_000_000] if cuda else [1 << 26, 1 << 24, 1 << 22, 1 << 18])[
         : 2 if options.quick else None
     ]
@@ -268,22 +275,21 @@ def main() -> None:
             return device_time(function, repeats, flush) if cuda else wall_time(function, repeats)
 
         kind = "device time" if cuda else "time"
-        lines += table(f"{kind}, n = {n:,}", {name: timed(f) for name, f in work.items()}, "y.copy_(x): the limit")
+        say(*table(f"{kind}, n = {n:,}", {name: timed(f) for name, f in work.items()}, "y.copy_(x): the limit"))
         zeros = torch.zeros(n, device=device)  # stays zero, however often it is scaled
         rows = {name: timed(f) for name, f in in_place_of(k, zeros).items()}
-        lines += table(f"in place, {kind}, n = {n:,}", rows, "torch, two slice ops")
+        say(*table(f"in place, {kind}, n = {n:,}", rows, "torch, two slice ops"))
         del x, y, zeros, work
     x, y = torch.randn(4096, device=device), torch.empty(4096, device=device)
     work = peers_of(k, x, y, [])
     calls = {name: host_time(f) for name, f in work.items() if "compile" not in name}
-    lines += table("host time of a call, n = 4,096", calls, "torch.mul(x, .5, out=y): one plain op")
-    lines += ["", "source to first result, new process, empty caches"]
+    say(*table("host time of a call, n = 4,096", calls, "torch.mul(x, .5, out=y): one plain op"))
+    say("", "source to first result, new process, empty caches")
     for name, seconds in first_results(device, 1 if options.quick else 3).items():
-        lines.append(f"{name:<40}" + ("          not run" if seconds is None else f"{seconds * 1e3:>11.1f} ms"))
+        say(f"{name:<40}" + ("          not run" if seconds is None else f"{seconds * 1e3:>11.1f} ms"))
     if left_out:
-        lines += ["", "left out: " + ", ".join(dict.fromkeys(left_out))]
+        say("", "left out: " + ", ".join(dict.fromkeys(left_out)))
     text = "\n".join(lines) + "\n"
-    print(text, end="")
     RESULTS.mkdir(exist_ok=True)
     name = torch.cuda.get_device_name().replace(" ", "-") if cuda else "cpu"
     path = RESULTS / f"first_floor-{name}-{datetime.date.today():%Y-%m-%d}.txt"

@@ -92,7 +92,7 @@ def demo(n: int, device: str | None) -> int:
         ("elsewise, in place", "in place", lambda: rule(out, out=out)),
         (peer, "plain", lambda: plain(x)),
     ]
-    times = [_time(torch, device, function) for _, _, function in work]
+    times = _times(torch, device, [function for _, _, function in work])
     peaks = [_peak_cuda(torch, f) if device == "cuda" else _peak_cpu(key, n) for _, key, f in work]
     print(f"{'':<20}{'time':>12}{'':>8}{'peak extra memory':>24}")
     for (label, _, _), seconds, peak in zip(work, times, peaks):
@@ -110,25 +110,29 @@ def _wait(torch: Any, device: str) -> None:
         torch.cuda.synchronize()
 
 
-def _time(torch: Any, device: str, function: Callable[[], Any]) -> float:
-    """Median seconds of one call; on a GPU device time, by events around batches of calls."""
-    for _ in range(3):
-        function()
-    samples: list[float] = []
-    for _ in range(30):
-        if device == "cuda":
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            begin.record()
-            for _ in range(20):
-                function()
-            end.record()
-            end.synchronize()
-            samples.append(begin.elapsed_time(end) / 20e3)
-        else:
-            start = time.perf_counter()
+def _times(torch: Any, device: str, work: list[Callable[[], Any]]) -> list[float]:
+    """Median seconds of one call of each; on a GPU device time, by events around batches of calls. They take turns, so
+    that a computer that slows down slows all of them.
+    """
+    for function in work:
+        for _ in range(3):
             function()
-            samples.append(time.perf_counter() - start)
-    return statistics.median(samples)
+    samples: list[list[float]] = [[] for _ in work]
+    for _ in range(30):
+        for function, of_function in zip(work, samples):
+            if device == "cuda":
+                begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+                begin.record()
+                for _ in range(20):
+                    function()
+                end.record()
+                end.synchronize()
+                of_function.append(begin.elapsed_time(end) / 20e3)
+            else:
+                start = time.perf_counter()
+                function()
+                of_function.append(time.perf_counter() - start)
+    return [statistics.median(of_function) for of_function in samples]
 
 
 def _peak_cuda(torch: Any, function: Callable[[], Any]) -> int:

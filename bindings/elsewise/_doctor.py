@@ -194,7 +194,12 @@ def _install(driver: int | None) -> str:
 def _version_of(library: str) -> tuple[str, str]:
     """Its version, and else what went wrong."""
     child = [sys.executable, "-I", "-S", "-c", VERSION, library]
-    done = subprocess.run(child, capture_output=True, text=True, timeout=60, check=False)
+    try:
+        done = subprocess.run(child, capture_output=True, text=True, timeout=60, check=False)
+    except subprocess.TimeoutExpired:
+        return "", "does not open within a minute"
+    except OSError as error:  # no memory or process left, or an interpreter that is not there
+        return "", f"cannot be tried: {error}"
     version, _, error = done.stdout.rstrip("\n").partition(" ")
     return (version, error) if done.stdout else ("", "ends the process that opens it")
 

@@ -118,7 +118,6 @@ private:
 
   std::string string(bool lines) {
     blanks();
-    const uint32_t begin = at;
     std::string s;
     want("\"");
     while (!wrong && at < end && text[at] != '"') {
@@ -135,7 +134,7 @@ private:
       s += c, ++at;
     }
     if (wrong) return s;
-    if (at >= end) return at = begin, expected("a closing `\"` on this line"), s;
+    if (at >= end) return at = end, expected("a closing `\"`"), s;
     ++at;
     return s;
   }
@@ -562,11 +561,9 @@ private:
       blanks();
       const uint32_t begin = at;
       const bool named = !wrong && at < end && (text[at] == '"' || word_end() != at) && name("an argument") == a.name;
-      if (!named && f.args.empty()) {
-        at = begin; // a form that has not reached its arguments yet
-        break;
-      }
-      if (!named) at = begin, expected("the argument " + ticked(a.name));
+      at = named ? at : begin;
+      if (!named && f.args.empty() && (done() || own_word())) break; // a form that has not reached its arguments yet
+      if (!named) expected("the argument " + ticked(a.name));
       f.args.push_back(Access(choice(accesses, "`absent`, `vector`, `scalar`, `broadcast` or `strided`")));
       f.same_view.push_back(is("same"));
       if (is("dense")) f.dense.resize(f.args.size()), f.dense.back() = true;
@@ -579,6 +576,13 @@ private:
     f.narrow = is("narrow");
     f.window = is("window");
     k.form = std::move(f);
+  }
+
+  /// What stands behind the arguments of a form.
+  bool own_word() const {
+    const llvm::StringRef s(text.data() + at, word_end() - at);
+    return s == "inner" || s == "pitched" || s == "wide" || s == "narrow" ||
+           (s.starts_with("r") && s.size() > 1 && s.find_first_not_of("0123456789", 1) == s.npos);
   }
 
   std::vector<Step> steps(size_t p) {

@@ -135,6 +135,9 @@ const CudaDriver *cuda_driver(std::string &why) {
   return &s.api;
 }
 
+UseDriver::UseDriver(const CudaDriver &driver) : before_(ready.exchange(&driver)) {}
+UseDriver::~UseDriver() { ready = before_; }
+
 std::string cuda_error(const CudaDriver &api, int result) {
   const char *name = nullptr, *text = nullptr;
   api.error_name(result, &name), api.error_string(result, &text);

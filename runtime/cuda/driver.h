@@ -52,6 +52,16 @@ struct CudaDriver {
 /// nullptr: `why` says what was looked for and what to do. The answer does not change during a process, but in a child
 /// that fork() left without CUDA.
 const CudaDriver *cuda_driver(std::string &why);
+/// A seam for tests: while one lives, cuda_driver() answers this table, in every thread.
+class UseDriver {
+public:
+  explicit UseDriver(const CudaDriver &);
+  ~UseDriver();
+  UseDriver(const UseDriver &) = delete;
+
+private:
+  const CudaDriver *before_;
+};
 /// "CUDA_ERROR_INVALID_VALUE: invalid argument"
 std::string cuda_error(const CudaDriver &, int result);
 

@@ -11,7 +11,7 @@ namespace {
 std::atomic<uint64_t> launches = 0;
 
 enum { not_ready = 600 };                                                      // CUresult
-enum { per_thread_stream = 2 };                                                // CU_STREAM_PER_THREAD
+enum { legacy_stream = 1, per_thread_stream = 2 };                             // CU_STREAM_LEGACY, …_PER_THREAD
 enum { disable_timing = 2 };                                                   // CUevent_flags
 enum { relaxed_capture = 2 };                                                  // CUstreamCaptureMode
 enum { info_log = 3, info_log_bytes = 4, error_log = 5, error_log_bytes = 6 }; // CUjit_option
@@ -29,7 +29,10 @@ private:
 
 } // namespace
 
+constexpr size_t most_streams = 16; // whose last launches of one module are told apart
+
 struct LoadedModule {
+  const CudaDriver *driver = nullptr;
   CuContext context = nullptr;
   CuModule module = nullptr;
   CuFunction function = nullptr;
@@ -59,6 +62,12 @@ Graveyard &graveyard() {
   return *g;
 }
 
+// A capture into which the driver would take what the default stream does; the driver refuses to say more of it.
+bool captures(const CudaDriver &driver) {
+  int status = 0;
+  return driver.stream_is_capturing(reinterpret_cast<CuStream>(uintptr_t(legacy_stream)), &status) != 0 || status != 0;
+}
+
 bool finished(const CudaDriver &driver, const LoadedModule &m) {
   for (const auto &last : m.last)
     if (driver.event_query(last.event) == not_ready) return false;
@@ -78,8 +87,9 @@ void bury(std::unique_ptr<LoadedModule> module) {
   if (g.modules.size() < unload_from) return;
   const RelaxedCapture relaxed(*driver);
   std::erase_if(g.modules, [&](const std::unique_ptr<LoadedModule> &m) {
+    if (m->driver != driver) return false;
     const CurrentContext current(*driver, m->context);
-    if (current.error() != 0 || !finished(*driver, *m)) return false;
+    if (current.error() != 0 || captures(*driver) || !finished(*driver, *m)) return false;
     for (const auto &last : m->last) driver->event_destroy(last.event);
     driver->module_unload(m->module);
     return true;
@@ -115,7 +125,7 @@ bool CudaCode::load(int ordinal, const std::string &arch, const std::string &cod
   };
   if (current.error() != 0) return failed("making the context current", current.error());
   auto module = std::make_unique<LoadedModule>();
-  module->context = context;
+  module->driver = driver, module->context = context;
   const RelaxedCapture relaxed(*driver);
   std::string log(8192, '\0');
   int options[] = {error_log, error_log_bytes};
@@ -163,11 +173,17 @@ bool CudaCode::launch(int ordinal, const Geometry &g, void *stream, void **param
   while (last != module->last.end() && last->stream != on) ++last;
   if (last == module->last.end()) {
     CuEvent event = nullptr;
-    if (module->last.size() >= 16 || driver->event_create(&event, disable_timing) != 0) {
+    if (module->last.size() >= most_streams) { // an event that has passed is free for another stream
+      last = module->last.begin();
+      while (last != module->last.end() && driver->event_query(last->event) == not_ready) ++last;
+      if (last != module->last.end()) last->stream = on;
+    } else if (driver->event_create(&event, disable_timing) == 0) {
+      last = module->last.insert(last, {on, event});
+    }
+    if (last == module->last.end()) {
       module->in_graph = true;
       return true;
     }
-    last = module->last.insert(last, {on, event});
   }
   if (driver->event_record(last->event, on) != 0) module->in_graph = true;
   return true;

@@ -4,6 +4,7 @@
 #include "tests/fuzz/call.h"
 #include "tests/fuzz/device_backend.h"
 #include "tests/fuzz/differential.h"
+#include "tests/fuzz/ir_text.h"
 #include "tests/fuzz/shim_backend.h"
 #include "tests/fuzz/shrink.h"
 #include <chrono>
@@ -23,6 +24,7 @@ struct Options {
   int archs = 30;      // of them for every architecture
   int device = 0;      // of them on a GPU, which must then be there
   int report = 0;      // programs between two lines that say how far it is; 0: none
+  int ir = 1000;       // of the programs as IR text, read again after every pass
 };
 
 bool number(std::string_view arg, std::string_view name, auto &value) {
@@ -89,7 +91,7 @@ void print(const char *title, const std::map<std::string, int> &counts) {
 }
 
 int fuzz(const Options &o) {
-  int ran = 0, failed = 0, conservative = 0, faults = 0;
+  int ran = 0, failed = 0, conservative = 0, faults = 0, read = 0, kernels = 0;
   std::map<std::string, int> refused;
   Seen seen;
   ShimBackend shim(o.shim, o.nvrtc, o.archs);
@@ -120,6 +122,12 @@ int fuzz(const Options &o) {
       const std::string wrong = judge(*c, there(*c, out), out, ignored);
       if (!wrong.empty()) complain("on the GPU", wrong, *c, there);
     }
+    if (read < o.ir) {
+      ++read;
+      const std::string wrong = ir_text(*c, kernels);
+      if (!wrong.empty() && ++failed <= 20)
+        std::printf("MISMATCH as IR text: %s\n%s\n", wrong.c_str(), describe(*c).c_str());
+    }
     if (problem.empty()) shim.add(std::move(*c), seen);
     if (o.report && ran % o.report == 0) {
       std::printf("%d programs, %d on the GPU, %d as CUDA C, %d mismatches; next seed %llu\n", ran, on_device,
@@ -133,15 +141,15 @@ int fuzz(const Options &o) {
   print("IR nodes", seen.nodes), print("passes that changed something", seen.passes), print("layouts", seen.layouts);
   print("refused by the compiler, drawn again", refused);
   std::printf("%d programs (%d with a fault that was due, %d faults that could not be ruled out), %d as CUDA C, %d "
-              "through NVRTC, %d of them for every architecture, %d on a GPU; seeds %llu to %llu; %.0f s\n",
-              ran, faults, conservative, shim.ran(), shim.compiled(), shim.everywhere(), on_device,
+              "through NVRTC, %d of them for every architecture, %d on a GPU, %d as IR text (%d kernels); seeds %llu to %llu; %.0f s\n",
+              ran, faults, conservative, shim.ran(), shim.compiled(), shim.everywhere(), on_device, read, kernels,
               static_cast<unsigned long long>(o.seed), static_cast<unsigned long long>(seed - 1), seconds);
   if (conservative * 50 > ran) std::printf("MISMATCH: too many faults that could not be ruled out\n"), ++failed;
   failed += shim.failed();
   const std::vector<std::string> missing = unseen(seen);
   for (const std::string &name : missing) std::printf("MISMATCH: `%s` never occurred\n", name.c_str());
   failed += int(missing.size());
-  std::printf("%d passed, %d failed, %d skipped\n", ran + on_device + shim.ran() + shim.compiled() - failed, failed,
+  std::printf("%d passed, %d failed, %d skipped\n", ran + on_device + read + shim.ran() + shim.compiled() - failed, failed,
               shim.skipped());
   return failed ? 1 : 0;
 }
@@ -156,10 +164,10 @@ extern "C" int ew_fuzz_main(int argc, char **argv) {
     const std::string_view arg = argv[k];
     if (number(arg, "--seed", o.seed) || number(arg, "--programs", o.programs) || number(arg, "--shim", o.shim) ||
         number(arg, "--nvrtc", o.nvrtc) || number(arg, "--archs", o.archs) || number(arg, "--device", o.device) ||
-        number(arg, "--report", o.report))
+        number(arg, "--report", o.report) || number(arg, "--ir", o.ir))
       continue;
     std::fprintf(stderr, "usage: ew_tests fuzz [--seed=1] [--programs=4000] [--shim=1000] [--nvrtc=300] [--archs=30] "
-                         "[--device=0] [--report=0]\n");
+                         "[--device=0] [--report=0] [--ir=1000]\n");
     return 2;
   }
   return elsewise::fuzz::fuzz(o);

@@ -21,7 +21,9 @@ EXPECTED = r"(?:error|warning): [^\n]*\[{slug}\](?:{{{{\$}}}})?\n[^\n]*\n[^\n]*-
 
 def lit_tests() -> str:
     """All lit tests, one text."""
-    files = [f for f in (ROOT / "tests/lit").rglob("*") if f.suffix in (".ew", ".test") and "Inputs" not in f.parts]
+    files = [
+        f for f in (ROOT / "tests/lit").rglob("*") if f.suffix in (".ew", ".ir", ".test") and "Inputs" not in f.parts
+    ]
     return "\n".join(f.read_text(encoding="utf-8") for f in sorted(files))
 
 

@@ -8,6 +8,7 @@ import ctypes
 import importlib.util
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,21 @@ def test_an_nvrtc_that_is_none(tmp_path: Path) -> None:
     text = doctor(code=0, ELSEWISE_NVRTC=str(tmp_path))  # the next one is taken
     assert re.search(rf"found: .*{re.escape(str(tmp_path))}.* \(ELSEWISE_NVRTC\)$", text, re.MULTILINE)
     assert not fact(text, "nvrtc").endswith(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (subprocess.TimeoutExpired("python", 60), "does not open within a minute"),
+        (OSError(12, "Cannot allocate memory"), "cannot be tried: [Errno 12] Cannot allocate memory"),
+    ],
+)
+def test_an_nvrtc_that_cannot_be_tried(monkeypatch: pytest.MonkeyPatch, error: Exception, said: str) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(_doctor.subprocess, "run", fails)
+    assert _doctor._version_of("libnvrtc.so.13") == ("", said)
 
 
 @pytest.mark.parametrize(

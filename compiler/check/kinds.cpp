@@ -611,7 +611,7 @@ void report_clash(const Source &source, llvm::ArrayRef<Fact> facts, llvm::ArrayR
   const auto text = [&](uint32_t k) { return std::string(source.slice(at[k])); };
   const auto of = [&](uint32_t k) { return facts[k].kind == Kind::Index ? DType::I64 : facts[k].dtype; };
   const auto seen = [&](uint32_t k) {
-    return facts[k].kind == Kind::Index ? std::string("i64 by its positions") : describe(facts[k]);
+    return facts[k].kind == Kind::Index ? std::string("i64, as whole numbers that vary are") : describe(facts[k]);
   };
   Diagnostic &d = sink.report(Code::NoCommonDtype, caret, {text(a), seen(a), text(b), seen(b)});
   const auto mend = [&](uint32_t k, DType to) {

@@ -172,7 +172,7 @@ def test_positions(spelling: str) -> None:
         shape = {"shape": (16,)} if not dims else {}
         for text in ("x * i", "i < 8: x; else i"):
             if wanted is None:
-                with pytest.raises(ew.SpecError, match="`i` is i64 by its positions"):
+                with pytest.raises(ew.SpecError, match="`i` is i64, as whole numbers that vary are"):
                     ew.kernel(text)(x=x, **shape)
             else:
                 assert ew.kernel(text)(x=x, **shape).dtype == wanted, (text, dims)

@@ -56,7 +56,7 @@ EXACTLY: list[tuple[str, Callable[[int, int, int], int]]] = [  # of a, b and the
     ("sign(x) + 0*y", lambda a, b, w: int(a > 0)),
     ("popcount(x) + 0*y", lambda a, b, w: bin(a).count("1")),
     ("where(bit(x, 3), y, 5)", lambda a, b, w: b if a >> 3 & 1 else 5),
-    ("where(x < y, 0*x + 1, where(x == y, 2, 3))", lambda a, b, w: 1 if a < b else 2 if a == b else 3),
+    ("where(x < y, 0*x + 1, where(x == y, 0*x + 2, 3))", lambda a, b, w: 1 if a < b else 2 if a == b else 3),
     ("wrap(x, y)", lambda a, b, w: a % b if b else 0),
 ]
 
@@ -313,7 +313,7 @@ def test_extremes_of_a_store() -> None:
     with pytest.raises(ZeroDivisionError):
         ew.kernel("where(f, 1//k, lowest)")(shape=1, f=True, k=0)
     with pytest.raises(OverflowError, match="does not fit i8"):
-        ew.kernel("where(x < 0, lowest, k)")(x=np.ones(2, np.int8), k=300)
+        ew.kernel("where(x < 0, lowest, where(x < 5, k, x))")(x=np.ones(2, np.int8), k=300)
     with pytest.raises(ew.SpecError, match="`dtype=`"):
         ew.kernel("i < 3: lowest; else highest")(shape=4)
 

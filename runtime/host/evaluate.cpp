@@ -175,13 +175,15 @@ void HostProgram::run(std::span<const HostValue> params, const HostDomain &domai
   const Kernel &k = kernel_;
   values.resize(k.insts.size());
   poisoned.assign(k.insts.size(), HostFault::None);
-  llvm::DenseMap<NodeId, APInt> far; // what 128 bits do not hold; nearly always empty
+  llvm::DenseMap<NodeId, APInt> far;  // what 128 bits do not hold; nearly always empty
+  llvm::DenseMap<NodeId, bool> ended; // what is made of a float that ended at the ends of an index; likewise
   for (const Node &node : nodes_) {
     const NodeId n = node.id;
     const Inst &i = k[n];
     auto take = [&](NodeId o) {
       values[n] = values[o], poisoned[n] = poisoned[o];
       if (poisoned[o] == HostFault::Far) far.insert({n, APInt(far.find(o)->second)});
+      if (ended.contains(o)) ended.insert({n, true});
     };
     switch (i.op) {
     case Op::Const:
@@ -212,11 +214,11 @@ void HostProgram::run(std::span<const HostValue> params, const HostDomain &domai
       break;
     }
     Constant operand[3], result;
-    bool from_far = false;
+    bool from_far = false, from_end = false;
     for (uint8_t o = 0; o < node.count; ++o) {
       operand[o] = constant_of(k[node.operands[o]].type, values[node.operands[o]]);
       const uint8_t bad = poisoned[node.operands[o]];
-      from_far |= bad == HostFault::Far;
+      from_far |= bad == HostFault::Far, from_end |= ended.contains(node.operands[o]);
       if (!poisoned[n] && bad != HostFault::Far) poisoned[n] = bad;
     }
     if (poisoned[n]) continue;
@@ -224,13 +226,15 @@ void HostProgram::run(std::span<const HostValue> params, const HostDomain &domai
     case Trouble::None:
       break;
     case Trouble::Overflow:
-      poisoned[n] = work_wide(node, i, operand, far, result);
+      poisoned[n] = from_end ? HostFault::Overflow : work_wide(node, i, operand, far, result);
       break;
     case Trouble::ZeroDivision:
       poisoned[n] = HostFault::ZeroDivision;
       break;
     }
     values[n] = host_value(i.type, result);
+    const bool ends = i.op == Op::Cast && is_float(node.from) && (result.integer >> 126) != (result.integer >> 127);
+    if (i.type == DType::Index && (ends || from_end)) ended.insert({n, true});
   }
 }
 

@@ -179,7 +179,9 @@ TEST(HostProgram, WholeNumbersAreExactFarOrPoisoned) {
     std::vector<uint8_t> poison;
     HostProgram(r.k).run(parameters, r.count, values, poison);
     const bool holds = want && want->value(); // 128 bits do
-    ASSERT_EQ(int(poison[node]), !want ? HostFault::ZeroDivision : holds ? HostFault::None : HostFault::Far)
+    ASSERT_EQ(int(poison[node]), !want   ? HostFault::ZeroDivision
+                                 : holds ? HostFault::None
+                                         : HostFault::Far)
         << seed << "\n"
         << print(r.k);
     if (holds) {

@@ -119,6 +119,9 @@ Slot uniform_slot(DType d, HostValue v) {
 }
 
 HostProgram::HostProgram(const Kernel &k) : kernel_(k) {
+  // The length of a row is no launch argument of its own, but what looks for faults reads it.
+  for (NodeId n = 0; n < k.insts.size(); ++n)
+    if (k[n].op == Op::Len && k[n].a == no_axis) nodes_.push_back({n, k[n].type, 0, {}});
   for (const NodeId n : k.host) {
     const std::vector<NodeId> list = operands(k, n);
     Node node{n, list.empty() ? k[n].type : k[list[0]].type, uint8_t(list.size()), {}};

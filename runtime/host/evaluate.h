@@ -56,7 +56,7 @@ private:
   HostFault::What work_wide(const Node &, const Inst &, const Constant *operands,
                             llvm::DenseMap<NodeId, llvm::APInt> &far, Constant &result) const;
   const Kernel &kernel_;
-  std::vector<Node> nodes_; // parallel to Kernel::host
+  std::vector<Node> nodes_; // lengths of rows, then those of Kernel::host
 };
 
 /// A value of a node as arithmetic.h has it, and back.

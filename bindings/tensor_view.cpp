@@ -258,7 +258,7 @@ std::unique_ptr<View> view_of_capsule(PyObject *capsule, std::string &error) {
   }
   const auto dtype = dtype_of(tensor->dtype);
   const auto device = device_of(tensor->device);
-  if (!dtype) return error = "its dtype is none of bool u8 i8 i16 i32 i64 f16 bf16 f32 f64", nullptr;
+  if (!dtype) return error = "its dtype is none of bool u8 i8 i16 i32 i64 u16 u32 u64 f16 bf16 f32 f64", nullptr;
   if (!device) return error = "it is neither on the CPU nor on a CUDA device", nullptr;
   view->dtype = *dtype, view->device = *device;
   view->data = static_cast<char *>(tensor->data) + tensor->byte_offset;

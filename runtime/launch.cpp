@@ -96,6 +96,7 @@ std::string bound_of(const Spec &spec, const Kernel &k, NodeId bound, std::span<
 
 Fault kind_of(HostFault::What what) {
   switch (what) {
+  case HostFault::Far:
   case HostFault::Overflow:
     return Fault::Overflow;
   case HostFault::ZeroDivision:

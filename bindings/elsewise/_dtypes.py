@@ -57,7 +57,7 @@ def spelling(dtype: Any) -> str:
 
 
 def _nearest(dtype: Any) -> str:
-    """A suggestion for a name that is no dtype anywhere; `uint16` is one, and not a slip of `int16`."""
+    """A suggestion for a name that is no dtype anywhere; `longdouble` is one, and not a slip of `double`."""
     if not isinstance(dtype, str):
         return ""
     try:

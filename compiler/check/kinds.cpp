@@ -66,10 +66,10 @@ Fact join(llvm::ArrayRef<Fact> facts) {
   r.clash = data && !unknown && promotion.clash();
   r.joint = extremes             ? Kind::Extreme
             : unknown || r.clash ? Kind::Unknown
-            : data  ? Kind::Data
-            : weak  ? (tensor_bool ? Kind::Data : Kind::WeakFloat)
-            : index ? (wide_bool ? Kind::Data : Kind::Index)
-                    : Kind::Bool;
+            : data               ? Kind::Data
+            : weak               ? (tensor_bool ? Kind::Data : Kind::WeakFloat)
+            : index              ? (wide_bool ? Kind::Data : Kind::Index)
+                                 : Kind::Bool;
   r.kind = r.joint;
   r.dtype = r.kind == Kind::Index ? DType::Index : r.kind == Kind::WeakFloat ? DType::F32 : promoted;
   r.nominal = r.dtype;
@@ -260,7 +260,7 @@ private:
   bool need_bool(ExprId e, Span where, Code code, std::vector<std::string> arguments) {
     const Fact &f = kinds_.of[e];
     if (f.extreme) {
-      report_extreme(e, where, unknown());
+      report_extreme(e, where, nullptr);
       return false;
     }
     if (f.kind == Kind::Bool || f.kind == Kind::Unknown) return true;
@@ -272,27 +272,31 @@ private:
     return false;
   }
 
-  void report_extreme(ExprId e, Span where, const Fact &beside) {
-    Diagnostic &d =
-        sink_.report(Code::ExtremeInside, where, {text(where), std::string(name_of(Rule::Select))});
-    if (ast_[e].kind != ExprKind::Literal) return;
+  /// `beside`: what it is worked with, if anything.
+  void report_extreme(ExprId e, Span where, const Fact *beside) {
+    Diagnostic &d = sink_.report(Code::ExtremeInside, where, {text(where), std::string(name_of(Rule::Select))});
+    if (ast_[e].kind != ExprKind::Literal || !beside) return;
     const bool low = ast_.literal(e).kind == LiteralKind::Lowest;
-    if (floats(beside)) d.fixits = {{where, low ? "-inf" : "inf", "an infinity"}};
-    else if (whole(beside) || beside.kind == Kind::Bool) {
-      const DType of = beside.kind == Kind::Data ? beside.dtype : DType::I64;
+    if (whole(*beside) || beside->kind == Kind::Bool) {
+      const DType of = beside->kind == Kind::Data ? beside->dtype : DType::I64;
       d.fixits = {{where, decimal(low ? least(of) : greatest(of)), "that of " + std::string(spelling(of))}};
+    } else {
+      d.fixits = {{where, low ? "-inf" : "inf", "an infinity"}};
     }
   }
 
-  /// No operand from `first` on is an extreme, which is a number only where it is stored.
-  bool no_extreme(ExprId e, uint32_t first = 0) {
+  /// No operand is an extreme, which is a number only where it is stored.
+  bool no_extreme(ExprId e) {
     std::vector<Fact> others;
     for (uint32_t k = 0; k < ast_[e].count; ++k)
       if (!operand(e, k).extreme) others.push_back(operand(e, k));
-    bool none = true;
-    for (uint32_t k = first; k < ast_[e].count && none; ++k)
-      if (operand(e, k).extreme) none = false, report_extreme(ast_.child(e, k), ast_.bare(e, k), join(others));
-    return none;
+    for (uint32_t k = 0; k < ast_[e].count; ++k)
+      if (operand(e, k).extreme) {
+        const Fact beside = join(others);
+        report_extreme(ast_.child(e, k), ast_.bare(e, k), others.empty() ? nullptr : &beside);
+        return false;
+      }
+    return true;
   }
 
   /// What the operands from `first` on are together; where they have no dtype in common that is reported.
@@ -618,7 +622,7 @@ void report_clash(const Source &source, llvm::ArrayRef<Fact> facts, llvm::ArrayR
   const auto text = [&](uint32_t k) { return std::string(source.slice(at[k])); };
   const auto of = [&](uint32_t k) { return facts[k].kind == Kind::Index ? DType::I64 : facts[k].dtype; };
   const auto seen = [&](uint32_t k) {
-    return facts[k].kind == Kind::Index ? std::string("i64 by its positions") : describe(facts[k]);
+    return facts[k].kind == Kind::Index ? std::string("i64, as whole numbers that vary are") : describe(facts[k]);
   };
   Diagnostic &d = sink.report(Code::NoCommonDtype, caret, {text(a), seen(a), text(b), seen(b)});
   const auto mend = [&](uint32_t k, DType to) {

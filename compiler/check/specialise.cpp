@@ -175,7 +175,10 @@ private:
         }
       return;
     }
-    typed_.promoted = all.kind == Kind::Extreme ? *signature_.out : all.kind == Kind::Index ? DType::I64 : all.kind == Kind::WeakFloat ? kinds_.working : all.dtype;
+    typed_.promoted = all.kind == Kind::Extreme     ? *signature_.out
+                      : all.kind == Kind::Index     ? DType::I64
+                      : all.kind == Kind::WeakFloat ? kinds_.working
+                                                    : all.dtype;
     typed_.result = signature_.out.value_or(typed_.promoted);
     if (sink_.failed()) return;
     for (size_t p = 0; p < ast_.pieces.size(); ++p)

@@ -300,9 +300,9 @@ private:
     Text a = nested(i.a) ? unsigned_text(i.a) : text(i.a);
     const Text b = nested(i.b) ? unsigned_text(i.b) : text(i.b);
     // C works 8 and 16 bits in int, which holds sums of them and the product of two, unless of u16.
-    const bool fits_int =
-        bytes(i.type) < 4 && (prec == Sum || (!nested(i.a) && !nested(i.b) && i.type != DType::U16));
-    if (!a.is_unsigned && !b.is_unsigned && !fits_int)
+    const bool fits_int = bytes(i.type) < 4 && (prec == Sum || (!nested(i.a) && !nested(i.b) && i.type != DType::U16));
+    const bool is_unsigned = bytes(i.type) >= 4 && dclass(i.type) == DClass::UInt;
+    if (!a.is_unsigned && !b.is_unsigned && !fits_int && !is_unsigned)
       a = {(bytes(i.type) == 8 ? "(u64)" : "(unsigned)") + under_cast(a), Prefix, false, true};
     const char *spelt = op == BinaryOp::Add ? " + " : op == BinaryOp::Sub ? " - " : " * ";
     return {wrap(a, prec) + spelt + wrap(b, op == BinaryOp::Sub ? prec + 1 : prec), prec, false,
@@ -384,8 +384,8 @@ private:
     // here.
     auto side = [&](NodeId o) {
       const Inst &c = k_[o];
-      const bool bare = c.op == Op::Cast && c.type == DType::Index && is_integer(k_[c.a].type) && k_[c.a].type != DType::U32 &&
-                        !done_.contains(o) && uses_[o] == 1 && !is_leaf(k_, o);
+      const bool bare = c.op == Op::Cast && c.type == DType::Index && is_integer(k_[c.a].type) &&
+                        k_[c.a].type != DType::U32 && !done_.contains(o) && uses_[o] == 1 && !is_leaf(k_, o);
       return wrap(text(bare ? c.a : o), Shift);
     };
     const std::string a = side(i.a), b = side(i.b);

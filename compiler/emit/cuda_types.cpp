@@ -49,7 +49,8 @@ static std::string integer_literal(DType d, __int128 v, bool wide, bool exact) {
   const bool is_int = v > -(__int128(1) << 31) && v < (__int128(1) << 31);
   const bool is_i64 = v > -(__int128(1) << 63) && v < (__int128(1) << 63);
   std::string s;
-  if (d == DType::U32 || d == DType::U64) return std::to_string((unsigned long long)v) + (d == DType::U32 ? "u" : "ull");
+  if (d == DType::U32 || d == DType::U64)
+    return std::to_string((unsigned long long)v) + (d == DType::U32 ? "u" : "ull");
   if (is_i64) {
     s = std::to_string((long long)v);
     if (!is_int && d != DType::I32) s += "ll";

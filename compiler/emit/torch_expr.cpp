@@ -682,16 +682,16 @@ Python TorchExpressions::compared_whole(ExprId e, const ExprType &t) {
   for (int k = 0; k < 2; ++k) // an exact integer, and what int64 does not hold
     if (t.compute == DType::Index && c[k].tensor && c[k].dtype == DType::U64) {
       const std::string as = spelling(k ? mirrored(op) : op);
-      return {helper("_compare_uint64") + "(\"" + as + "\", " + c[k].text + ", " + c[1 - k].text + ")", Level::Atom, true,
-              DType::Bool};
+      return {helper("_compare_uint64") + "(\"" + as + "\", " + c[k].text + ", " + c[1 - k].text + ")", Level::Atom,
+              true, DType::Bool};
     }
   for (int k = 0; k < 2; ++k) {
     if (c[k].tensor) {
       // Whole numbers of different dtypes meet as int64; to torch 255 of uint8 equals -1.
       const Python &other = c[1 - k];
-      const bool alone = !other.tensor && is_integer(c[k].dtype) && !is_bare(c[k].dtype) &&
-                         t.compute == DType::Index && other.literal &&
-                         other.real >= double(least(c[k].dtype)) && other.real <= double(greatest(c[k].dtype));
+      const bool alone = !other.tensor && is_integer(c[k].dtype) && !is_bare(c[k].dtype) && t.compute == DType::Index &&
+                         other.literal && other.real >= double(least(c[k].dtype)) &&
+                         other.real <= double(greatest(c[k].dtype));
       if (!alone) c[k] = to(c[k], t.compute);
     } else if (c[k].dtype == DType::Index && may_leave_64_bits(operand[k])) {
       c[k] = {helper("_index") + "(" + c[k].text + ")", Level::Atom, false, DType::Index};
@@ -830,11 +830,10 @@ Python TorchExpressions::by_body(const Builtin &row, const std::vector<Python> &
     }
     case ExprKind::Binary: {
       const bool divides = x.op == Operator::Div || x.op == Operator::FloorDiv || x.op == Operator::Mod;
-      of[e] = divides               ? division(x.op, parts[0], parts[1], c)
-              : is_comparison(x.op) ? operated(parts[0], x.op, parts[1], c, DType::Bool)
-              : x.op == Operator::Shl || x.op == Operator::Shr
-                  ? operated(as_tensor(parts[0], c), x.op, parts[1], c, c)
-                  : operated(parts[0], x.op, parts[1], c, c);
+      of[e] = divides                                          ? division(x.op, parts[0], parts[1], c)
+              : is_comparison(x.op)                            ? operated(parts[0], x.op, parts[1], c, DType::Bool)
+              : x.op == Operator::Shl || x.op == Operator::Shr ? operated(as_tensor(parts[0], c), x.op, parts[1], c, c)
+                                                               : operated(parts[0], x.op, parts[1], c, c);
       break;
     }
     case ExprKind::Error:

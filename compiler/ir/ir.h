@@ -3,7 +3,7 @@
 // CUDA, LLVM or torch spelling.
 //
 // Semantics of every operation, the same on each backend and in the host's evaluator:
-//   Index           exact integers. The host works in 128 bits and refuses what leaves them; a device works in 64 bits
+//   Index           exact integers. The host works in 128 bits, and in more for bounds alone; a device works in 64 bits
 //   (128 where Form::wide). iN uN           wrap. x//0 and x%0 are 0; MIN//-1 wraps; // and % have Python's signs; a
 //   shift by the width or more, or by less than 0, gives 0 (for an
 //                   arithmetic right shift of a negative number: -1); ** wraps, a negative exponent truncates as torch

@@ -52,8 +52,8 @@ NodeId compare_u64(const Kernel &k, Builder &b, CompareOp op, NodeId data, NodeI
   }
   NodeId result = b.compare(op, data, b.cast(index, DType::U64), false);
   const auto settle = [&](NodeId outside, bool truth) {
-    result = truth ? b.logic(LogicOp::Or, outside, result)
-                   : b.logic(LogicOp::And, b.logic(LogicOp::Not, outside), result);
+    result =
+        truth ? b.logic(LogicOp::Or, outside, result) : b.logic(LogicOp::And, b.logic(LogicOp::Not, outside), result);
   };
   if (host) settle(b.compare(CompareOp::Gt, index, b.integer(DType::Index, greatest), true), below_all);
   settle(b.compare(CompareOp::Lt, index, b.integer(DType::Index, 0), host), above_all);

@@ -292,7 +292,7 @@ private:
     NodeId arms[2];
     for (uint32_t n = 0; n < 2; ++n) {
       if (host(chosen)) condition = both(around, n ? b.logic(LogicOp::Not, chosen) : chosen);
-      arms[n] = stored(ast.child(e, n + 1), through);
+      arms[n] = b.cast(stored(ast.child(e, n + 1), through), opmath(typed.result)); // where halves are chosen
       condition = around;
     }
     if (worked) through.pop_back();

@@ -67,7 +67,7 @@ struct ArgType {
 struct Signature {
   std::vector<ArgType> args;
   std::optional<DType> out;
-  int rank = -1; // of the domain; only where Names::needs_rank, else always -1
+  int rank = -1;       // of the domain; only where Names::needs_rank, else always -1
   bool of_call = true; // false: only the text is known, and no kind, and not whether there will be a `dtype=`
   bool operator==(const Signature &) const = default;
 };

@@ -4,6 +4,8 @@
 #pragma once
 #include "compiler/ir/abi.h"
 #include "compiler/ir/ir.h"
+#include "llvm/ADT/APInt.h"
+#include "llvm/ADT/DenseMap.h"
 #include <span>
 
 namespace elsewise {
@@ -14,7 +16,9 @@ union HostValue {
 };
 
 struct HostFault {
-  enum What : uint8_t { None, Overflow, ZeroDivision, NotANumber } what = None;
+  // Far is a fault only as a value: an index beyond 128 bits, which a bound or a comparison on the host still takes
+  // right. `values` then holds the end of 128 bits on its side.
+  enum What : uint8_t { None, Overflow, ZeroDivision, NotANumber, Far } what = None;
   NodeId node = no_node;
   Span where;          // of the spec's text; empty: the node stands nowhere in it
   std::string message; // without the source, which only the caller has
@@ -34,8 +38,8 @@ struct HostDomain {
   std::span<const int64_t> row_lengths = {}, row_pitches = {}; // axis 0 the fastest
 };
 
-/// Values of Kernel::host in `values` (indexed by NodeId; sized by the caller to insts.size()). An overflow of 128 bits
-/// or a zero divisor poisons a node
+/// Values of Kernel::host in `values` (indexed by NodeId; sized by the caller to insts.size()). What leaves 128 bits
+/// (Far; beyond 2000 of them, Overflow) or a zero divisor poisons a node
 /// (`poisoned` then holds the HostFault::What, else 0); a poisoned node is a fault only if a check, a bound or a
 /// uniform of a piece that has positions needs it: see faults.h. `where`, `and`, `or` look only at what they need.
 class HostProgram {
@@ -52,8 +56,10 @@ private:
     uint8_t count;
     NodeId operands[3];
   };
+  HostFault::What work_wide(const Node &, const Inst &, const Constant *operands,
+                            llvm::DenseMap<NodeId, llvm::APInt> &far, Constant &result) const;
   const Kernel &kernel_;
-  std::vector<Node> nodes_; // parallel to Kernel::host
+  std::vector<Node> nodes_; // lengths of rows, then those of Kernel::host
 };
 
 /// A value of a node as arithmetic.h has it, and back.

@@ -40,6 +40,7 @@ Runs subtract(const Runs &runs, const Runs &boxes) {
 
 std::string message(HostFault::What what) {
   switch (what) {
+  case HostFault::Far:
   case HostFault::Overflow:
     return "whole-number arithmetic leaves 64 bits";
   case HostFault::ZeroDivision:
@@ -69,6 +70,7 @@ protected:
       : k(k), values(values), poisoned(poisoned) {}
 
   bool fail(HostFault::What what, NodeId n, Span where, std::string text = {}) {
+    if (what == HostFault::Far) what = HostFault::Overflow;
     found.fault = {what, n, where, text.empty() ? message(what) : std::move(text)};
     return false;
   }
@@ -81,6 +83,7 @@ protected:
   bool check(const Check &c) {
     if (c.what == Check::NotNaN)
       return std::isnan(values[c.node].real) ? fail(HostFault::NotANumber, c.node, c.where) : true;
+    if (poisoned[c.node] == HostFault::Far && c.what == Check::NonZero) return true;
     if (poisoned[c.node]) return fail(HostFault::What(poisoned[c.node]), c.node, c.where);
     const __int128 v = values[c.node].integer;
     if (c.what == Check::NonZero) return v ? true : fail(HostFault::ZeroDivision, c.node, c.where);
@@ -137,7 +140,8 @@ private:
     for (const Range &range : box)
       for (const NodeId n : {range.lo, range.hi}) {
         if (n == no_node) continue;
-        if (poisoned[n]) return fail(HostFault::What(poisoned[n]), n, k.pieces[p].where);
+        if (poisoned[n] && poisoned[n] != HostFault::Far)
+          return fail(HostFault::What(poisoned[n]), n, k.pieces[p].where);
         if (bounded[p])
           if (const auto f = walker().bound(n, Region(0, count - 1)); f.fault != HostFault::None) return fail(f, p);
         const int64_t at = clamp_bound(values[n], count);
@@ -247,7 +251,7 @@ private:
     for (const auto &box : k.pieces[p].boxes)
       for (const Range &r : box)
         for (const NodeId n : {r.lo, r.hi})
-          if (n != no_node && k[n].stage == Stage::Host && poisoned[n]) return true;
+          if (n != no_node && k[n].stage == Stage::Host && poisoned[n] && poisoned[n] != HostFault::Far) return true;
     return false;
   }
 
@@ -316,7 +320,7 @@ private:
       for (const Range &range : box)
         for (const NodeId n : {range.lo, range.hi}) {
           if (n == no_node) continue;
-          if (k[n].stage == Stage::Host && poisoned[n])
+          if (k[n].stage == Stage::Host && poisoned[n] && poisoned[n] != HostFault::Far)
             return !fail(HostFault::What(poisoned[n]), n, k.pieces[p].where);
           if (!bounded[p]) continue;
           const Intervals::Found f = intervals.bound(n, r);

@@ -65,6 +65,7 @@ IndexRange Intervals::range(NodeId n, const Region &region) {
 }
 
 void Intervals::trouble(HostFault::What what, NodeId n) {
+  if (what == HostFault::Far) what = HostFault::Overflow;
   if (found_.fault == HostFault::None) found_.fault = what, found_.node = n;
 }
 
@@ -81,6 +82,7 @@ Value Intervals::host(NodeId n, bool exact) {
     const Constant &c = k_.constants[i.a];
     return {c.integer, c.integer, c.real, c.real, std::isnan(c.real)};
   }
+  if (poisoned_[n] == HostFault::Far && exact) return {values_[n].integer, values_[n].integer};
   if (poisoned_[n]) {
     trouble(HostFault::What(poisoned_[n]), n);
     return interval::anything(i.type);
@@ -134,6 +136,7 @@ Value Intervals::work(NodeId n, bool exact) {
   // What element code reads from a slot must fit its 64 bits, or travel in several.
   auto operand = [&](NodeId o, bool inside) {
     const Value v = evaluate(o, inside);
+    if (k_[o].stage == Stage::Host && poisoned_[o] == HostFault::Far) trouble(HostFault::Overflow, o); // has no slot
     if (k_[o].stage == Stage::Host && k_[o].type == DType::Index && !fits(DType::I64, v.lo)) found_.wide = true;
     return v;
   };

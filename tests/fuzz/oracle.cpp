@@ -475,12 +475,12 @@ Scalar Oracle::find(ExprId e, Use use) {
 // Both sides in the comparison's own type. Index against double is compared exactly, whatever their sizes.
 bool Oracle::compare(ExprId e, const ExprType &t) {
   const bool was = exact_;
-  exact_ = exact_ || t.operands == Use::Compare;
   Scalar v[2];
   for (int k = 0; k < 2; ++k) {
     const ExprId operand = ast_.child(e, k);
-    v[k] = evaluate(operand, t.operands);
     const Type &type = typed_.at(operand, t.operands).type;
+    exact_ = was || t.operands == Use::Compare || type.stage == Stage::Host; // beside data a uniform is exact as well
+    v[k] = evaluate(operand, t.operands);
     if (is_half(t.nominal) && type.category == Category::Scalar && type.stage == Stage::Host)
       v[k] = convert(v[k], t.nominal);
   }

@@ -14,7 +14,10 @@ import pytest
 from builtins_page import field
 
 ROOT = Path(__file__).resolve().parents[2]
-FLOATS, WHOLE = ("float16", "bfloat16", "float32", "float64"), ("uint8", "int8", "int16", "int32", "int64")
+FLOATS, WHOLE = (
+    ("float16", "bfloat16", "float32", "float64"),
+    ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"),
+)
 BY_RULE = {"Float": FLOATS, "Whole": WHOLE, "WholeTest": WHOLE, "Noise": WHOLE}  # any other rule: every dtype
 OTHERS = ("Length", "Border", "CastInt", "CastFloat", "CastTo")  # take no element, or are casts
 DEVICE = "cuda"
@@ -42,9 +45,10 @@ def values(torch: Any, dtype: str, seed: int) -> Any:
     if dtype in WHOLE:
         limits = torch.iinfo(kind)
         special = [limits.min, limits.min + 1, -2, -1, 0, 1, 2, 3, 7, 31, 63, 64, limits.max - 1, limits.max]
-        drawn = rng.integers(limits.min, limits.max, 4000, dtype=np.int64, endpoint=True)
-        small = rng.integers(max(limits.min, -9), 9, 2000, dtype=np.int64)
-        kept = [v for v in special if limits.min <= v <= limits.max]
+        wide = np.uint64 if limits.max >= 2**63 else np.int64
+        drawn = rng.integers(limits.min, limits.max, 4000, dtype=wide, endpoint=True)
+        small = rng.integers(max(limits.min, -9), 9, 2000).astype(wide)
+        kept = np.array([v for v in special if limits.min <= v <= limits.max], wide)
         every = torch.from_numpy(np.concatenate([np.repeat(kept, 40), drawn, small])).to(kind)
     else:
         limits = torch.finfo(kind)
@@ -89,7 +93,9 @@ def test_the_cpus_bits(torch: Any, name: str) -> None:
         assert same(torch, got, want), (name, dtype)
 
 
-@pytest.mark.parametrize("to", ["bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "int", "float"])
+@pytest.mark.parametrize(
+    "to", ["bool", "u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "int", "float"]
+)
 def test_casts(torch: Any, to: str) -> None:
     for dtype in (*FLOATS, *WHOLE, "bool"):
         x = values(torch, "int8", 1) != 0 if dtype == "bool" else values(torch, dtype, 1)

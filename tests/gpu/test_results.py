@@ -59,7 +59,22 @@ def test_layouts(torch: Any, seed: ew.Kernel, layout: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "dtype", ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"]
+    "dtype",
+    [
+        "bool",
+        "uint8",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint16",
+        "uint32",
+        "uint64",
+        "float16",
+        "bfloat16",
+        "float32",
+        "float64",
+    ],
 )
 def test_dtypes(torch: Any, dtype: str) -> None:
     x = torch.randint(0, 2, (10007,), device="cuda").to(getattr(torch, dtype))

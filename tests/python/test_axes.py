@@ -204,3 +204,15 @@ def test_data_beside_bounds_beyond_64_bits() -> None:
         assert torch.equal(ew.kernel(f"x < {text}: x; else 0")(x.float()), below), text
     with pytest.raises(OverflowError):
         ew.kernel("x < i + 2**64: x; else 0")(x)
+
+
+@pytest.mark.parametrize("rule", ["c >= 2", "c == 2", "c % 3 == 2", "c >= 2 and b < 1"])
+def test_faults_of_rows(rule: str) -> None:
+    """What a piece raises it raises where conditions of rows let a position come to it, and nowhere else."""
+    k = ew.kernel(f"[c, b]; {rule}: n//(k - 1); else x")
+    x = torch.ones(8, 3, dtype=torch.int64)
+    for given in (x, torch.ones(3, 8, dtype=torch.int64).T):
+        with pytest.raises(ZeroDivisionError, match="division of whole numbers by zero"):
+            k(x=given, k=1)
+        assert torch.equal(k(x=given[:2], k=1), given[:2])
+        assert k.check(x=given, k=3)

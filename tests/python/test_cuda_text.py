@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CI = os.environ.get("CI", "").lower() in ("1", "true")
 ARCHS = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"]
 FLOATS = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8}
-INTEGERS = {"u8": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8}
+INTEGERS = {"u8": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "u16": 2, "u32": 4, "u64": 8}
 # The seed rule in arithmetic that keeps each dtype: `x*0.5` would make f32 of a whole number, `x*2` i64 of a bool.
 RULES: dict[str, tuple[str, str, int]] = {
     **{d: (SEED, d, size) for d, size in FLOATS.items()},

@@ -66,6 +66,9 @@ Constant decode(DType d, const uint8_t *p) {
     READ(I16, int16_t, integer)
     READ(I32, int32_t, integer)
     READ(I64, int64_t, integer)
+    READ(U16, uint16_t, integer)
+    READ(U32, uint32_t, integer)
+    READ(U64, uint64_t, integer)
     READ(F32, float, real)
     READ(F64, double, real)
 #undef READ

@@ -70,7 +70,7 @@ uint64_t encode(DType d, const Number &n) {
   if (d == DType::F32) return std::bit_cast<uint32_t>(float(n.real));
   if (d == DType::F16) return encode_half(n.real, 10, -14, 15);
   if (d == DType::BF16) return encode_half(n.real, 7, -126, 127);
-  return uint64_t(n.integer) & (d == DType::I64 ? ~0ull : (1ull << width(d)) - 1);
+  return uint64_t(n.integer) & (width(d) == 64 ? ~0ull : (1ull << width(d)) - 1);
 }
 bool is_nan(DType d, uint64_t raw) {
   uint8_t b[8];
@@ -114,7 +114,8 @@ Bytes samples(DType d, size_t count, uint32_t seed) {
                        least(d), least(d) + 1, greatest(d), greatest(d) - 1})
       for (__int128 s : {v, -v}) raw.push_back(encode(d, {wrap(s, d), 0}));
   }
-  if (d == DType::I64) // beside the middle of two floats: rounding to a double on the way would take them there
+  if (d == DType::I64 ||
+      d == DType::U64) // beside the middle of two floats: rounding to a double on the way would take them there
     for (int top = 54; top < 63; ++top)
       for (int64_t beside : {-1, 0, 1})
         for (int64_t sign : {1, -1}) raw.push_back(uint64_t(sign * ((1ll << top) + (1ll << (top - 24)) + beside)));

@@ -221,4 +221,31 @@ TEST(Specialise, Stores) {
   EXPECT_EQ(check("x*0.5", "x:f32 out:f64").typed.promoted, DType::F32);
 }
 
+TEST(Specialise, UnsignedDtypesThatStandAlone) {
+  EXPECT_EQ(result("x*3", "x:u16"), "u16");
+  EXPECT_EQ(result("x+y", "x:u32 y:f16"), "f16");
+  EXPECT_EQ(result("x/2", "x:u64"), "f32");
+  EXPECT_EQ(result("x+y", "x:u16 y:i32[]"), "u16"); // a point has no say
+  EXPECT_EQ(result("x+y", "x:i8 y:u64[]"), "i8");
+  EXPECT_EQ(result("i < 3: x; i < 5: y; else z", "x:u16 y:i32 z:f16"), "f16"); // a float settles it
+  for (const char *spec : {"x+y", "x<y", "max(x, y)", "where(x > 3, x, y)", "i < 3: x; else y", "ramp(x, y, 3)"})
+    EXPECT_EQ(result(spec, "x:u16 y:i64"), "no-common-dtype") << spec;
+  EXPECT_EQ(result("x+i", "x:u64"), "no-common-dtype");
+  EXPECT_EQ(result("x < i: x; else 7", "x:u64"), "u64"); // compared exactly
+  EXPECT_EQ(check("x+y", "x:u16 y:i8").mended(), "i32(x)+y");
+  EXPECT_EQ(check("x+y", "x:u32 y:i8").mended(), "i64(x)+y");
+  EXPECT_EQ(check("x+y", "x:u8 y:u32").mended(), "u32(x)+y");
+  EXPECT_EQ(check("x+y", "x:u64 y:i8").mended(1), "x+u64(y)");
+}
+
+TEST(Specialise, Extremes) {
+  EXPECT_EQ(result("i < 3: lowest; else x", "x:f16"), "f16");
+  EXPECT_EQ(result("where(x > 0, highest, where(x < 0, lowest, y))", "x:i8 y:i16"), "i16");
+  EXPECT_EQ(result("where(i < 3, 0.5, lowest)"), "f32");
+  EXPECT_EQ(result("i < 3: lowest; else highest", "out:u16"), "u16");
+  EXPECT_EQ(result("i < 3: lowest; else highest"), "extreme-alone");
+  EXPECT_EQ(check("min(x, highest)", "x:i8").mended(), "min(x, 127)");
+  EXPECT_EQ(check("x + lowest", "x:f32").mended(), "x + -inf");
+}
+
 } // namespace

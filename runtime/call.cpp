@@ -23,7 +23,9 @@ void append_arguments(const Call &call, PlanKey &key) {
                 int64_t(call.device.kind) << 8 | int64_t(call.domain.size()) << 16 |
                 int64_t(call.has_device ? call.device.ordinal : 0) << 32);
   if (call.has_domain) key.append(call.domain.begin(), call.domain.end());
-  if (call.has_window) key.append(call.whole.begin(), call.whole.end()); // its rank is that of what is computed
+  if (!call.has_window) return;
+  key.push_back(int64_t(call.whole.size()));
+  key.append(call.whole.begin(), call.whole.end());
 }
 
 std::optional<DType> asked_dtype(const Call &call) {

@@ -31,7 +31,8 @@ struct Case {
   std::vector<uint8_t> expected;    // elements in row-major order
   Outcome outcome = Outcome::Value; // the fault that some element must raise
   int64_t fault_position = -1;
-  bool data_decides = false; // a tensor chooses what is evaluated somewhere, which a host that reads none cannot foresee
+  bool data_decides =
+      false; // a tensor chooses what is evaluated somewhere, which a host that reads none cannot foresee
 };
 
 /// nullopt: refused by the compiler (counted by its first code in `refused`), or it names what the program lacks.

@@ -97,6 +97,36 @@ def test_a_difference_is_located(torch: Any) -> None:
     assert signs.max_ulp == 2
 
 
+def test_functions_may_differ_by_what_they_state(torch: Any) -> None:
+    """`tanh` is within 2 units of the exact value here and in torch, so within 4 of each other."""
+    x = torch.linspace(-4, 4, 100_001)
+    check = ew.kernel("tanh(x)").check(x)
+    assert check.ok and check.first_bad is None and 1 <= check.max_ulp <= check.allowed_ulp == 4, check
+    assert repr(check) == f"Check(ok, 100001 elements, max_ulp={check.max_ulp} of the 4 that tanh may differ by)"
+    assert check.functions == ("tanh",)
+    exact = ew.kernel("tanh(x) > 0.5: x*3; else sqrt(x*x)").check(x)
+    assert exact.ok and exact.allowed_ulp == 0 and exact.functions == (), "a guard gives no value"
+    assert ew.kernel("tanh(x)*2 + exp(x)").check(x).functions == ("tanh", "exp")
+
+
+def test_beyond_what_they_state_is_a_difference(torch: Any) -> None:
+    from elsewise._check import compare
+
+    a = torch.tensor([1.0, 2.0, 3.0])
+    b = a.clone()
+    for _ in range(4):
+        b[1] = torch.nextafter(b[1], torch.tensor(9.0))
+    assert compare(torch, a, b, 4, ["tanh"]).ok and compare(torch, a, b, 4, ["tanh"]).max_ulp == 4
+    assert not compare(torch, a, b, 3, ["tanh"])
+    b[2] = 4.0
+    bad = compare(torch, a, b, 4, ["tanh"])
+    assert bad.first_bad == 2 and "beyond the 4 that tanh may differ by" in repr(bad)
+    b[0] = float("nan")
+    assert compare(torch, a, b, 4, ["tanh"]).first_bad == 0
+    ints = compare(torch, torch.tensor([1, 5]), torch.tensor([1, 6]), 4, ["tanh"])
+    assert ints.first_bad == 1, "whole numbers are compared exactly"
+
+
 def test_check_without_torch_says_so() -> None:
     import subprocess
     import sys

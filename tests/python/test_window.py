@@ -242,8 +242,9 @@ def test_only_what_the_window_reaches_is_a_fault() -> None:
     assert cube(shape=2, domain=2**40, offset=2**20).tolist() == [2**60, (2**20 + 1) ** 3]
     with pytest.raises(OverflowError):
         cube(shape=2, domain=2**40, offset=2**21)
+    assert cube(shape=2, domain=2**40, offset=2**21 - 2)[1] == (2**21 - 1) ** 3
     with pytest.raises(OverflowError):
-        cube(shape=2, domain=2**40, offset=2**21 - 2)
+        cube(shape=3, domain=2**40, offset=2**21 - 2)
     # Within a window of a plane the row-major positions between its rows are not reached.
     k = ew.kernel("i == 12: 1//z; else 0")
     assert k(shape=(2, 3), domain=(5, 10), offset=(1, 3), z=0).tolist() == [[0] * 3] * 2
@@ -314,3 +315,11 @@ def test_torch_source_takes_the_window(torch: Any) -> None:
     assert torch.equal(rule(x), k(x))
     assert torch.equal(rule(x[2:4, 3:8], domain=(5, 8), offset=(2, 3)), k(x)[2:4, 3:8])
     assert "domain=" not in str(k.emit("torch", x="f32[2]"))
+
+
+def test_the_option_of_emit_gives_way_to_an_argument() -> None:
+    k = ew.kernel("x*window*i")
+    assert "(x: f32, window: f64)" in str(k.emit("ir", window="f64"))
+    assert "origin" in str(k.emit("ir", window=True))
+    with pytest.raises(TypeError, match="`window` is True or False"):
+        ew.kernel("x").emit("ir", window=1)

@@ -150,7 +150,7 @@ TEST(CudaKernel, SeedRuleInRows) {
 
 TEST(CudaKernel, LiveRangesOfAnAxis) { // bounds of the inner axis have slots of their own
   Form form;
-  form.args = {Access::Vector, Access::Absent}, form.same_view = {true, false}, form.inner_axis = 0;
+  form.args = {Access::Absent, Access::Vector}, form.same_view = {false, true}, form.inner_axis = 0;
   const Kernel k = scheduled("[t]; 2 <= t < m: x*2; else x", {"x: f32", "m: int"}, form);
   ASSERT_TRUE(has_live(k));
   alignas(16) float out[4] = {};

@@ -60,9 +60,9 @@ TEST(Facade, AWindowsOffsetIsLookedAtByEveryRun) {
   for (const std::vector<int64_t> &offset : {std::vector<int64_t>{7}, {-1}, {1, 2}, {INT64_MAX}}) {
     const std::string message = refused("x*i", {{"x", x.arg()}}, y.arg(), api::Fault::Value,
                                         {.has_window = true, .whole = whole, .offset = offset});
-    EXPECT_TRUE(says(message, offset.size() == 2  ? "needs one entry for each of the 1 axes of `domain`"
-                              : offset[0] == -1 ? "a window begins at 0 or after it"
-                                                : "the window leaves its domain on axis 0"));
+    EXPECT_TRUE(says(message, offset.size() == 2 ? "needs one entry for each of the 1 axes of `domain`"
+                              : offset[0] == -1  ? "a window begins at 0 or after it"
+                                                 : "the window leaves its domain on axis 0"));
   }
   // A plan that was made for one place serves another, and no place beyond the domain.
   auto args = arguments(*spec, {{"x", x.arg()}});

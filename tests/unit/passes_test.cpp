@@ -2,8 +2,8 @@
 // Each pass on its own idea, and ranges against the guard they came from at every position. Random programs run in
 // lower_random_test.cpp.
 #include "compiler/passes/form.h"
-#include "tests/unit/interpret.h"
 #include "runtime/host/faults.h"
+#include "tests/unit/interpret.h"
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -83,8 +83,7 @@ TEST(Window, ComputesWhatTheWholeDoes) {
             b.check = CallChecks(part).run(b.values, b.poisoned, domain);
             ASSERT_EQ(int(b.check.fault.what), 0) << guard << ": " << b.check.fault.message;
             for (int64_t i = 0; i < extent; ++i)
-              ASSERT_EQ(interpret(part, b, i, extent, nullptr).integer,
-                        interpret(whole, a, at + i, n, nullptr).integer)
+              ASSERT_EQ(interpret(part, b, i, extent, nullptr).integer, interpret(whole, a, at + i, n, nullptr).integer)
                   << guard << " at " << at << " + " << i << " of " << n << "\n"
                   << print(part);
           }

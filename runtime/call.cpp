@@ -119,6 +119,19 @@ std::string wrong_rank(const Header &header, size_t rank) {
          (rank > named && named > 0 ? " (`..` takes the axes without a name: `[.., " + names + "]`)" : "");
 }
 
+std::string lacks_axes(const Spec &spec, const Signature &signature, size_t rank) {
+  for (ExprId e = 0; e < spec.ast.exprs.size(); ++e) {
+    if (spec.ast[e].kind != ExprKind::Read || spec.ast[e].dots < 0 || spec.names.of[e].binding != Binding::Argument)
+      continue;
+    const int axes = signature.args[spec.names.of[e].index].rank;
+    if (axes > int(rank))
+      return "`" + spec.names.arguments[spec.names.of[e].index] + "` has " + std::to_string(axes) +
+             " axes and the domain " + std::to_string(rank) +
+             ", so `..` in its index stands for axes without a position";
+  }
+  return "";
+}
+
 namespace {
 
 std::string quoted(const std::string &name) { return "`" + name + "`"; }
@@ -274,6 +287,8 @@ Result<Request> choose_domain(const Spec &spec, const Call &call, Request reques
                       (call.has_domain ? "`shape=" + show_shape(ref(request.domain)) + "`"
                                        : from + " " + show_shape(ref(request.domain))));
   if (std::string why = wrong_rank(spec.ast.header, request.domain.size()); !why.empty())
+    return refuse(spec, Fault::Value, why + ": shape " + show_shape(ref(request.domain)));
+  if (std::string why = lacks_axes(spec, request.signature, request.domain.size()); !why.empty())
     return refuse(spec, Fault::Value, why + ": shape " + show_shape(ref(request.domain)));
   if (spec.names.needs_rank) request.signature.rank = int(request.domain.size());
   const auto count = element_count(ref(request.domain));

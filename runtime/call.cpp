@@ -310,6 +310,11 @@ Result<Request> read_call(const Spec &spec, const Call &call) {
                   "the rule has " + std::to_string(call.args.size()) + " arguments, at most " +
                       std::to_string(most_arguments) + " are taken");
   if (const std::string text = missing_axis(spec, call); !text.empty()) return refuse(spec, Fault::Type, text);
+  for (size_t a = 0; a < call.args.size(); ++a) // proofs of bounds count on it
+    for (int32_t d = 0; call.args[a].kind == ArgKind::Tensor && d < call.args[a].rank; ++d)
+      if (call.args[a].shape[d] > int64_t(1) << 60)
+        return refuse(spec, Fault::Overflow,
+                      quoted(names[a]) + " has shape " + show_shape(shape_of(call.args[a])) + ": an axis is too long");
   Request request;
   for (size_t a = 0; a < names.size(); ++a) {
     const Arg &arg = call.args[a];

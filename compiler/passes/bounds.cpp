@@ -17,7 +17,7 @@ namespace {
 using prove::FormulaId;
 using prove::Linear;
 
-constexpr __int128 most_positions = (__int128)1 << 60; // of a domain, whatever the call
+constexpr __int128 most_positions = (__int128)1 << 60; // of a domain, and of an axis of a tensor, whatever the call
 
 /// Every value that a node can have; none: nothing is known.
 struct Between {
@@ -75,8 +75,9 @@ public:
   Linear length_of(uint32_t argument, int axis) {
     bool is_new = false;
     const prove::Atom a = prover.atom("a" + std::to_string(argument) + "." + std::to_string(axis), &is_new);
-    if (is_new) prover.fact(a, at_least(Linear::of_atom(a), 0));
-    return Linear::of_atom(a);
+    const Linear l = Linear::of_atom(a);
+    if (is_new) prover.fact(a, prover.all({at_least(l, 0), at_most(l, Linear::of(int64_t(most_positions)))}));
+    return l;
   }
   /// Where an element is looked at, no axis of the domain is empty.
   Linear length(uint32_t axis) {
@@ -123,7 +124,7 @@ private:
     case Op::Len:
       return Between{1, most_positions};
     case Op::ArgLen:
-      return Between{0, INT64_MAX};
+      return Between{0, most_positions};
     case Op::Cast:
       return k[i.a].type == DType::Bool || is_integer(k[i.a].type) ? interval(i.a) : std::nullopt;
     case Op::Unary: {

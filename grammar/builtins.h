@@ -40,6 +40,7 @@ enum class Meaning : uint8_t {
   SquareRoot,
   Power, // of floats `**` is this row
   BitCount,
+  Between, // brings its first operand between the others
   Uniform, // of noise; as a node of the IR: the 32 bits that the position, the seed and the stream give
   Normal,  // of noise; as a node: a float of the normal distribution from such bits
 };

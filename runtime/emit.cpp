@@ -52,6 +52,7 @@ std::vector<bool> ambiguous_arguments(const Spec &spec) {
       at.position = name.binding == Binding::Position || name.binding == Binding::Length;
       if (name.binding == Binding::Argument) at.arguments[name.index] = true;
     }
+    if (expr.kind == ExprKind::Read) continue; // its element is neither, and what is read is a tensor
     for (uint32_t k = 0; k < expr.count; ++k) {
       const Leaves &from = below[spec.ast.child(e, k)];
       at.position |= from.position;
@@ -71,8 +72,22 @@ std::vector<bool> ambiguous_arguments(const Spec &spec) {
   return ambiguous;
 }
 
+// How many axes an argument that is read at indices needs at least: one an index, and behind `..` those of a header
+// that no index is for.
+int indices_of(const Spec &spec, uint32_t argument) {
+  int most = 0;
+  for (ExprId e = 0; e < spec.ast.exprs.size(); ++e) {
+    const Expr &read = spec.ast[e];
+    if (read.kind != ExprKind::Read || spec.names.of[e].binding != Binding::Argument) continue;
+    if (spec.names.of[e].index != argument) continue;
+    const int named = int(spec.ast.header.axes.size()), count = int(read.count);
+    most = std::max(most, read.dots >= 0 ? std::max(named, count) : count);
+  }
+  return most;
+}
+
 // Arguments of unknown kind become f32 tensors; where that would be a guess, the user is asked.
-std::string complete(const Spec &spec, Signature &signature) {
+std::string complete(const Spec &spec, const EmitRequest &request, Signature &signature) {
   const auto &names = spec.names.arguments;
   if (signature.args.size() > names.size()) return "the signature has more entries than the rule has arguments";
   signature.args.resize(names.size());
@@ -85,6 +100,11 @@ std::string complete(const Spec &spec, Signature &signature) {
              "` as int, float or bool, or a tensor's dtype";
     type = {ArgKind::Tensor, DType::F32, false};
   }
+  for (size_t a = 0; a < names.size(); ++a)
+    if (spec.names.indexed[a] && signature.args[a].kind == ArgKind::Tensor && !signature.args[a].zero_dim) {
+      const int given = a < request.ranks.size() ? request.ranks[a] : -1;
+      signature.args[a].rank = int8_t(given >= 0 ? given : indices_of(spec, uint32_t(a)));
+    }
   return "";
 }
 
@@ -125,12 +145,15 @@ std::string choose_form(const Typing &typing, size_t rank, const EmitRequest &re
     form.rows = uint8_t(request.rows), form.narrow = request.rows > 0 && machine == Machine::Cuda;
   }
   form.window = request.window;
+  for (const Argument &a : typing.kernel.arguments) form.dense.push_back(a.type.rank >= 0);
   if (!request.in_place) return "";
   for (size_t a = 0; a < typing.operands.size(); ++a) {
     if (!typing.operands[a].read || typing.operands[a].zero_dim) continue;
     if (typing.operands[a].dtype != typing.typed.result)
       return "in place, `" + typing.kernel.arguments[a].name + "` would have to be of the result's dtype " +
              spelling(typing.typed.result) + ", not " + spelling(typing.operands[a].dtype);
+    if (typing.kernel.arguments[a].type.rank >= 0)
+      return "in place, `" + typing.kernel.arguments[a].name + "` would be overwritten before it is read at indices";
     form.same_view[a] = true;
     return "";
   }
@@ -249,10 +272,12 @@ Result<std::string> emit(const Spec &spec, const EmitRequest &request) noexcept 
   if (request.stage == Stage::Tokens || request.stage == Stage::Ast)
     return emit_syntax(spec.source.text(), spec.source.name(), request.stage);
   Signature signature = request.signature;
-  if (std::string why = complete(spec, signature); !why.empty()) return refuse(spec, Fault::Type, why);
+  if (std::string why = complete(spec, request, signature); !why.empty()) return refuse(spec, Fault::Type, why);
   if (std::string why = wrong_rank(spec.ast.header, size_t(domain_rank(spec, request))); !why.empty())
     return refuse(spec, Fault::Value, why);
   if (spec.names.needs_rank) signature.rank = domain_rank(spec, request);
+  if (std::string why = lacks_axes(spec, signature, size_t(domain_rank(spec, request))); !why.empty())
+    return refuse(spec, Fault::Value, why);
   const std::vector<bool> none(signature.args.size());
   Typing *typing = nullptr;
   {

@@ -144,9 +144,11 @@ public:
 
   Kinds run() {
     kinds_.of.resize(ast_.exprs.size());
+    kinds_.value.resize(ast_.exprs.size());
+    kinds_.index.resize(ast_.exprs.size());
     for (const SpecPiece &piece : ast_.pieces) {
-      mark(piece.guard);
-      mark(piece.value);
+      mark(piece.guard, false);
+      mark(piece.value, false);
     }
     for (ExprId e = 0; e < ast_.exprs.size(); ++e) {
       if (!kinds_.of[e].used) continue;
@@ -162,10 +164,21 @@ public:
   }
 
 private:
-  void mark(ExprId e) {
-    if (e == no_expr || kinds_.of[e].used) return;
+  void mark(ExprId e, bool index) {
+    if (e == no_expr || (index ? kinds_.index : kinds_.value)[e]) return;
     kinds_.of[e].used = true;
-    for (uint32_t k = 0; k < values(ast_, names_, e); ++k) mark(ast_.child(e, k));
+    (index ? kinds_.index : kinds_.value)[e] = true;
+    for (uint32_t k = 0; k < values(ast_, names_, e); ++k)
+      mark(ast_.child(e, k), ast_[e].kind == ExprKind::Read || (index && passes_index(ast_, names_, e, k)));
+  }
+
+  /// Literals beside data of that dtype; an index is worked in 64 bits.
+  void check_literals(ExprId e, DType nominal, uint32_t first = 0) {
+    for (uint32_t k = first; k < ast_[e].count; ++k) {
+      const ExprId o = ast_.child(e, k);
+      if (kinds_.value[e]) check_fit(source_, kinds_, o, ast_.bare(e, k), nominal, sink_);
+      else check_fit(source_, kinds_, o, ast_.bare(e, k), DType::I64, sink_);
+    }
   }
 
   void find_working() {
@@ -195,10 +208,110 @@ private:
       return binary(e);
     case ExprKind::Call:
       return call(e);
+    case ExprKind::Read:
+      return read(e);
     case ExprKind::Error:
       break;
     }
     return unknown();
+  }
+
+  static std::string counted(size_t n, const char *one, const char *many) {
+    return std::to_string(n) + " " + (n == 1 ? one : many);
+  }
+
+  Fact read(ExprId e) {
+    if (names_.of[e].binding != Binding::Argument) return unknown();
+    const uint32_t index = names_.of[e].index;
+    const ArgType a = index < signature_.args.size() ? signature_.args[index] : ArgType{};
+    const Expr &x = ast_[e];
+    bool good = true;
+    for (uint32_t k = 0; k < x.count; ++k) good &= need_index(e, k);
+    if (a.kind == ArgKind::Unknown) return unknown();
+    if (a.kind != ArgKind::Tensor || a.zero_dim) {
+      sink_.report(Code::IndexedParameter, x.at, {names_.arguments[index], described(a)}).fixits = {
+          {{x.at.end, x.where.end}, "", "drop the brackets"}};
+      return unknown();
+    }
+    if (!good || !fits_rank(e, a)) return unknown();
+    Fact f{.kind = a.dtype == DType::Bool ? Kind::Bool : Kind::Data,
+           .dtype = a.dtype,
+           .stage = Stage::Element,
+           .category = Category::Dim,
+           .tensor = true};
+    f.joint = f.kind, f.nominal = f.dtype;
+    return f;
+  }
+
+  bool need_index(ExprId e, uint32_t k) {
+    const Fact f = operand(e, k);
+    const Span where = outer(e, k), bare = ast_.bare(e, k);
+    if (f.kind == Kind::Unknown) return false;
+    if (f.kind == Kind::Bool || floats(f)) {
+      Diagnostic &d = sink_.report(Code::IndexNotWhole, where, {text(where), describe(f)});
+      const ExprId quotient = data_quotient(ast_.child(e, k), ast_.written_at(e, k));
+      if (quotient != no_expr) d.fixits = {{ast_[quotient].at, spelling(Operator::FloorDiv), "the whole quotient"}};
+      d.fixits.push_back({bare, cast(Rule::CastInt, e, k), "make it a whole number"});
+      return false;
+    }
+    if (!f.constant || *f.constant >= 0) return true;
+    const std::string axis = dimension(e, k);
+    sink_.report(Code::NegativeIndex, where, {text(where)}).fixits = {
+        {where,
+         std::string(name_of(Rule::Length)) + "(" + ast_.name(e) + (axis == "0" ? "" : ", " + axis) + ")-" +
+             decimal(-*f.constant),
+         "count from the end"}};
+    return false;
+  }
+
+  /// The axis that index `k` runs along, as a length asks for it: behind `..` it counts from the right.
+  std::string dimension(ExprId e, uint32_t k) const {
+    const bool behind = ast_[e].dots >= 0 && int(k) >= ast_[e].dots;
+    return std::to_string(behind ? int(k) - int(ast_[e].count) : int(k));
+  }
+
+  /// `/` between whole numbers of which one is data, where an index came out as a float.
+  ExprId data_quotient(ExprId e, const Written &written) const {
+    const Expr &x = ast_[e];
+    if (written.let != no_let || (x.kind != ExprKind::Binary && x.kind != ExprKind::Unary)) return no_expr;
+    if (x.op == Operator::Div && whole(operand(e, 0)) && whole(operand(e, 1))) return e;
+    if (x.op != Operator::Add && x.op != Operator::Sub && x.op != Operator::Mul && x.kind != ExprKind::Unary)
+      return no_expr;
+    ExprId found = no_expr;
+    for (uint32_t k = 0; k < x.count; ++k) {
+      if (!floats(operand(e, k))) continue;
+      found = found == no_expr ? data_quotient(ast_.child(e, k), ast_.written_at(e, k)) : no_expr;
+      if (found == no_expr) return no_expr;
+    }
+    return found;
+  }
+
+  bool fits_rank(ExprId e, const ArgType &a) {
+    const Expr &x = ast_[e];
+    if (a.rank < 0) return true; // not known yet
+    const std::string &name = names_.arguments[names_.of[e].index];
+    const std::string axes = counted(size_t(a.rank), "axis", "axes");
+    if (x.dots < 0 ? x.count != uint32_t(a.rank) : x.count > uint32_t(a.rank)) {
+      const std::string indices = x.count == 1 ? "one index stands" : counted(x.count, "index stands", "indices stand");
+      Diagnostic &d = sink_.report(Code::IndexCount, x.where, {name, axes, indices});
+      if (x.dots < 0 && x.count < uint32_t(a.rank)) { // behind the bracket
+        const uint32_t begin = x.where.begin + uint32_t(text(x.where).find('[')) + 1;
+        d.fixits = {{{begin, begin}, ".., ", "the element's own place along the axes before"}};
+      }
+      return false;
+    }
+    const int rank = !ast_.header.present || ast_.header.dots >= 0 ? signature_.rank : int(ast_.header.axes.size());
+    if (x.dots < 0 || rank < 0 || a.rank <= rank) return true;
+    sink_.report(Code::OwnAxes, x.where, {name, axes, std::to_string(rank)}).note =
+        "axes are aligned from the right, as torch broadcasts; an index reads any other axis";
+    return false;
+  }
+
+  static const char *described(const ArgType &a) {
+    return a.kind == ArgKind::Tensor  ? "a 0-d tensor"
+           : a.kind == ArgKind::Int   ? "an int"
+           : a.kind == ArgKind::Float ? "a float"
+                                      : "a bool";
   }
 
   /// Not known, or wrong and reported: whatever holds it says nothing more.
@@ -382,9 +495,7 @@ private:
     if (op == Operator::Div) return quotient(e, f, b);
     if (f.kind == Kind::Index || f.kind == Kind::Data) {
       if (op == Operator::Pow && whole(f) && b.constant && *b.constant < 0) return negative_exponent(e);
-      if (f.kind == Kind::Data)
-        for (uint32_t k = 0; k < 2; ++k)
-          check_fit(source_, kinds_, ast_.child(e, k), ast_.bare(e, k), f.nominal, sink_);
+      if (f.kind == Kind::Data) check_literals(e, f.nominal);
     }
     if (f.kind == Kind::Index) {
       if ((op == Operator::FloorDiv || op == Operator::Mod) && b.constant == 0) return zero_divisor(e);
@@ -434,11 +545,7 @@ private:
     const ArgType a = index < signature_.args.size() ? signature_.args[index] : ArgType{};
     const bool tensor = a.kind == ArgKind::Unknown || (a.kind == ArgKind::Tensor && !a.zero_dim);
     if (tensor) return length();
-    const char *what = a.kind == ArgKind::Tensor  ? "a 0-d tensor"
-                       : a.kind == ArgKind::Int   ? "an int"
-                       : a.kind == ArgKind::Float ? "a float"
-                                                  : "a bool";
-    sink_.report(Code::LengthOfParameter, ast_.bare(e, 0), {names_.arguments[index], what});
+    sink_.report(Code::LengthOfParameter, ast_.bare(e, 0), {names_.arguments[index], described(a)});
     return unknown();
   }
 
@@ -495,9 +602,7 @@ private:
       return f;
     }
     if (f.kind == Kind::Bool) return bool_number(e, row, 0); // conditions are combined with `and` and `or`
-    if (f.kind == Kind::Data)
-      for (uint32_t k = 0; k < count; ++k)
-        check_fit(source_, kinds_, ast_.child(e, k), ast_.bare(e, k), f.nominal, sink_);
+    if (f.kind == Kind::Data) check_literals(e, f.nominal);
     if (row.meaning == Meaning::Power && whole(f) && facts[1].constant && *facts[1].constant < 0)
       return negative_exponent(e);
     return row.rule == Rule::WholeTest ? condition(f) : f;
@@ -580,8 +685,7 @@ private:
     if (f.kind == Kind::Index) f.category = f.stage == Stage::Host ? Category::Scalar : Category::Dim;
     if (f.kind == Kind::Data || f.kind == Kind::Bool) f.category = std::max(f.category, facts[0].category);
     if (f.kind == Kind::Bool) f.tensor |= facts[0].tensor;
-    if (f.kind == Kind::Data)
-      for (uint32_t k = 1; k < 3; ++k) check_fit(source_, kinds_, ast_.child(e, k), ast_.bare(e, k), f.nominal, sink_);
+    if (f.kind == Kind::Data) check_literals(e, f.nominal, 1);
     return f;
   }
 
@@ -594,6 +698,25 @@ private:
 };
 
 } // namespace
+
+bool passes_index(const Ast &ast, const Names &names, ExprId e, uint32_t operand) {
+  const Expr &x = ast[e];
+  if (x.kind == ExprKind::Unary) return x.op != Operator::Not;
+  if (x.kind == ExprKind::Binary) return !is_logic(x.op) && !is_comparison(x.op);
+  if (x.kind != ExprKind::Call || names.of[e].binding != Binding::Builtin) return false;
+  const Builtin &row = builtins()[names.of[e].index];
+  switch (row.rule) {
+  case Rule::Numeric:
+  case Rule::Rounding:
+    return true;
+  case Rule::Whole: // one of no body looks at the bits of its operand's own dtype
+    return !row.body.empty();
+  case Rule::Select:
+    return operand != 0;
+  default:
+    return false;
+  }
+}
 
 void check_fit(const Source &source, const Kinds &kinds, ExprId e, Span where, DType d, Sink &sink) {
   const Fact &f = kinds[e];

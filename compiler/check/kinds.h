@@ -22,11 +22,17 @@ struct Fact {
 };
 
 struct Kinds {
-  std::vector<Fact> of; // parallel to Ast::exprs
+  std::vector<Fact> of;           // parallel to Ast::exprs
+  std::vector<bool> value, index; // likewise: used outside the brackets of a read, and worked for an index (see
+                                  // passes_index)
   DType working = DType::F32;
   bool complete = true; // no Unknown in any piece
   const Fact &operator[](ExprId e) const { return of[e]; }
 };
+
+/// Whether an index is worked out of this operand of `e` as an index too: through arithmetic and what chooses or maps
+/// whole numbers, and not through conversions, comparisons and conditions.
+bool passes_index(const Ast &, const Names &, ExprId e, uint32_t operand);
 
 Kinds find_kinds(const Source &, const Ast &, const Names &, const Signature &, Sink &);
 

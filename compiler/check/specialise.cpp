@@ -11,8 +11,8 @@ namespace elsewise {
 namespace {
 
 /// Whether `/` between indexes may mean floor here: under + and - of a comparison of which both sides are indexes (or
-/// may turn out to be).
-enum class Place : uint8_t { No, Maybe, Yes };
+/// may turn out to be), and anywhere in the arithmetic of an index between brackets.
+enum class Place : uint8_t { No, Maybe, Yes, Brackets };
 
 class Specialiser {
 public:
@@ -50,13 +50,14 @@ private:
     t.operands = operands_use(e, use);
     t.nominal = f.joint == Kind::WeakFloat ? weak(t.operands, f.stage) : f.nominal;
     t.compute = compute(e, t.operands);
+    if (t.operands == Use::Index && x.kind != ExprKind::Read && whole(f)) t.compute = DType::I64;
     const bool index_quotient = x.kind == ExprKind::Binary && x.op == Operator::Div && f.kind == Kind::Index;
     if (index_quotient) {
       t.quotient = true;
-      if (place == Place::No || !may_be_quotient(e)) report_quotient(e);
+      if (place == Place::No || (place != Place::Brackets && !may_be_quotient(e))) report_quotient(e);
     }
     for (uint32_t k = 0; k < values(ast_, names_, e); ++k)
-      visit(ast_.child(e, k), ast_.written_at(e, k), use_of(e, k, t.operands), place_of(e, place));
+      visit(ast_.child(e, k), ast_.written_at(e, k), use_of(e, k, t.operands), place_of(e, k, place));
   }
 
   /// A float that no tensor has entered: a double in comparisons and on the host, else the working float.
@@ -67,13 +68,18 @@ private:
   Type type(const Fact &f, Use use) const {
     Type t{f.kind, f.dtype, f.stage, f.category};
     if (f.kind == Kind::WeakFloat) t.dtype = use == Use::Compare ? DType::F64 : kinds_.working;
+    if (use == Use::Index && whole(f)) t.dtype = DType::I64;
     return t;
   }
+
+  static bool whole(const Fact &f) { return f.kind == Kind::Data && is_integer(f.dtype); }
 
   bool compares(ExprId e) const { return ast_[e].kind == ExprKind::Binary && is_comparison(ast_[e].op); }
 
   Use operands_use(ExprId e, Use use) const {
     const Fact &f = kinds_[e];
+    if (ast_[e].kind == ExprKind::Read) return Use::Index;
+    if (use == Use::Index) return ast_[e].count && passes_index(ast_, names_, e, ast_[e].count - 1) ? use : Use::Value;
     if (compares(e)) return f.joint == Kind::Index || f.joint == Kind::WeakFloat ? tensor_free(e) : Use::Value;
     if (calls(e, Rule::Noise)) return Use::Value; // seeds are numbers of their own, whatever the noise is compared with
     if (calls(e, Rule::Ratio) &&                  // it compares its operands as they are, for a result of another type
@@ -116,8 +122,10 @@ private:
     return DType::Index;
   }
 
-  Place place_of(ExprId e, Place place) const {
+  Place place_of(ExprId e, uint32_t k, Place place) const {
     const Expr &x = ast_[e];
+    if (x.kind == ExprKind::Read) return Place::Brackets;
+    if (place == Place::Brackets) return index_arithmetic(e, k) ? place : Place::No;
     if (compares(e)) {
       const Kind a = kinds_[ast_.child(e, 0)].kind, b = kinds_[ast_.child(e, 1)].kind;
       if (a == Kind::Index && b == Kind::Index) return Place::Yes;
@@ -128,6 +136,14 @@ private:
         (x.kind == ExprKind::Binary || x.kind == ExprKind::Unary) &&
         (x.op == Operator::Add || x.op == Operator::Sub || x.op == Operator::Neg || x.op == Operator::Plus);
     return sum ? place : Place::No;
+  }
+
+  /// Under `+ - * / // %` and what chooses or maps whole numbers.
+  bool index_arithmetic(ExprId e, uint32_t k) const {
+    const Operator op = ast_[e].op;
+    const bool sum = op == Operator::Add || op == Operator::Sub || op == Operator::Mul || op == Operator::Div ||
+                     op == Operator::FloorDiv || op == Operator::Mod || op == Operator::Neg || op == Operator::Plus;
+    return passes_index(ast_, names_, e, k) && (ast_[e].kind == ExprKind::Call || sum);
   }
 
   /// E / literal, E of positions, lengths and literals, and not of literals alone.
@@ -152,7 +168,9 @@ private:
     Diagnostic &d = sink_.report(Code::IndexDivision, x.at, {std::string(source_.slice(x.where))});
     d.fixits = {{left, name + "(" + dividend + ")", "the true quotient"},
                 {x.at, spelling(Operator::FloorDiv), "the whole quotient"}};
-    d.note = "`/` between whole numbers means the whole quotient only in a comparison of positions, as in `i < n/4`";
+    d.note =
+        "`/` between whole numbers means the whole quotient only in a comparison of positions, as in `i < n/4`, and "
+        "between the brackets of a read";
     if (uses_.empty()) return;
     const LineColumn at = source_.position(uses_.front().at.begin); // where a piece's own text comes to it
     d.note += "; here `" + std::string(source_.slice(uses_.front().at)) + "` is used at " + std::to_string(at.line) +

@@ -83,6 +83,7 @@ private:
       if (r.binding == Binding::Position && !flat) b.position = e;
       if (r.binding == Binding::Length && flat) b.all = e;
     }
+    if (ast_[e].kind == ExprKind::Read) return; // its element is a value of its own
     for (uint32_t k = 0; k < ast_[e].count; ++k) {
       const Below &o = below_[ast_.child(e, k)];
       b.flat |= o.flat;

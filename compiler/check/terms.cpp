@@ -95,6 +95,7 @@ bool Guards::find_whole(ExprId e) {
   if (f.kind != Kind::Unknown || !premises_.unknown_is_number) return false;
   const Expr &x = ast_[e];
   if (x.kind == ExprKind::Name) return names_.of[e].binding == Binding::Argument;
+  if (x.kind == ExprKind::Read) return true; // its element is one then
   if (x.kind == ExprKind::Binary && x.op == Operator::Div) return false;
   const Builtin *r = row(e);
   if (r && r->rule != Rule::Numeric && r->rule != Rule::Rounding && r->rule != Rule::CastInt && r->rule != Rule::Select)
@@ -511,6 +512,11 @@ std::string Guards::structure(ExprId e, Use use) {
   if (x.kind == ExprKind::Name)
     return "$" + std::to_string(int(names_.of[e].binding)) + "." + std::to_string(names_.of[e].index);
   if (x.kind == ExprKind::Error) return "?" + std::to_string(e);
+  if (x.kind == ExprKind::Read) {
+    std::string text = "read" + std::to_string(names_.of[e].index) + "." + std::to_string(x.dots) + "(";
+    for (uint32_t k = 0; k < x.count; ++k) text += key(child(e, k), Use::Index) + ",";
+    return text + ")";
+  }
   if (x.kind == ExprKind::Call && !row(e)) return "?" + std::to_string(e); // a length or a border beyond 64 bits
   const bool one_use = kinds_[e].kind == Kind::Bool || kinds_[e].kind == Kind::Data;
   std::string text =

@@ -9,9 +9,9 @@
 
 namespace elsewise {
 
-/// A float that no tensor has entered is a double inside a comparison and the working float as a value, so types are
-/// kept by use.
-enum class Use : uint8_t { Value, Compare };
+/// A float that no tensor has entered is a double inside a comparison and the working float as a value, and integer
+/// data is i64 first between the brackets of a read, so types are kept by use.
+enum class Use : uint8_t { Value, Compare, Index };
 
 /// What a proof relied on and a call must check, so that a promise made from the text is never broken by a value.
 struct Assumption {
@@ -31,13 +31,13 @@ struct ExprType {
                                 // (f16 -> F32), or Index
   DType nominal = DType::Index; // comparisons, min, max, clip: the promoted dtype before opmath. A comparison rounds
                                 // uniform scalar operands to a half `nominal` first
-  Use operands =
-      Use::Value; // the use in which the operands are typed: Compare inside a comparison that no tensor has entered
-  bool quotient = false; // `/` between indexes: means floor
+  Use operands = Use::Value; // the use in which the operands are typed: Compare inside a comparison that no tensor has
+                             // entered, Index for the indices of a read and what is worked for one
+  bool quotient = false;     // `/` between indexes: means floor
 };
 
 struct Typed {
-  std::array<std::vector<ExprType>, 2> by_use; // [Use][ExprId]
+  std::array<std::vector<ExprType>, 3> by_use; // [Use][ExprId]
   DType working = DType::F32;  // F64 if a tensor with dimensions, `dtype=`, `out` or a cast in the spec is f64
   DType result = DType::F32;   // the stored dtype (after `dtype=`/`out`)
   DType promoted = DType::F32; // the pieces' promotion, before that conversion

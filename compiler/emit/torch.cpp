@@ -162,29 +162,53 @@ private:
 
   /// From the last piece to the first, each over what comes behind it: the first that matches wins.
   std::vector<std::string> pieces() {
+    if (reads()) return pieces_that_read();
     std::vector<std::string> lines;
-    const std::string torch = code_.global("torch");
     for (size_t p = ast_.pieces.size(); p-- > 0;) {
       if (!typed_.reachable[p]) continue;
       const SpecPiece &piece = ast_.pieces[p];
       const Python value = code_.stored(piece.value, typed_.result);
-      if (lines.empty()) { // whatever its guard, it takes the rest: that was proved
-        std::string text = value.text;
-        if (!value.tensor) {
-          text = torch + ".full(shape, " + value.text + ", dtype=" + code_.dtype(typed_.result) +
-                 ", device=" + code_.device() + ")";
-        }
-        lines.push_back("out = " + text + place(piece));
-        continue;
-      }
-      const Python guard = code_.value(piece.guard, Use::Value);
-      std::string text = torch + ".where(" + guard.text + ", " + value.text + ", out)";
-      if (!guard.tensor) {
-        const std::string all =
-            value.tensor ? TorchExpressions::at(value, Level::Or) : torch + ".full_like(out, " + value.text + ")";
-        text = all + " if " + TorchExpressions::at(guard, Level::Or) + " else out";
-      }
-      lines.push_back("out = " + text + place(piece));
+      // Whatever its guard, the last one takes the rest: that was proved.
+      const Python guard = lines.empty() ? Python{} : code_.value(piece.guard, Use::Value);
+      lines.push_back("out = " + chosen(guard, value, lines.empty()) + place(piece));
+    }
+    return lines;
+  }
+
+  std::string chosen(const Python &guard, const Python &value, bool last) {
+    const std::string torch = code_.global("torch");
+    if (last && value.tensor) return value.text;
+    if (last)
+      return torch + ".full(shape, " + value.text + ", dtype=" + code_.dtype(typed_.result) +
+             ", device=" + code_.device() + ")";
+    if (guard.tensor) return torch + ".where(" + guard.text + ", " + value.text + ", out)";
+    const std::string all =
+        value.tensor ? TorchExpressions::at(value, Level::Or) : torch + ".full_like(out, " + value.text + ")";
+    return all + " if " + TorchExpressions::at(guard, Level::Or) + " else out";
+  }
+
+  bool reads() const {
+    for (const SpecPiece &piece : ast_.pieces)
+      for (const ExprId e : {piece.guard, piece.value})
+        if (e != no_expr && code_.holds_read(e)) return true;
+    return false;
+  }
+
+  /// Guards come first then, since a read stands under those that do not hold before its piece, and under its own.
+  std::vector<std::string> pieces_that_read() {
+    std::vector<std::string> lines;
+    size_t last = 0;
+    for (size_t p = 0; p < ast_.pieces.size(); ++p)
+      if (typed_.reachable[p]) last = p;
+    for (size_t p = 0; p <= last; ++p) {
+      if (!typed_.reachable[p]) continue;
+      const SpecPiece &piece = ast_.pieces[p];
+      Python guard;
+      if (p != last) guard = code_.condition(piece.guard, "guard");
+      if (p != last) code_.assume(guard, true);
+      const Python value = code_.stored(piece.value, typed_.result);
+      if (p != last) code_.forget(), code_.assume(guard, false);
+      lines.insert(lines.begin(), "out = " + chosen(guard, value, p == last) + place(piece));
     }
     return lines;
   }

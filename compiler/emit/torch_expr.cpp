@@ -210,7 +210,7 @@ Python TorchExpressions::operated(const Python &a, Operator op, const Python &b,
 
 Python TorchExpressions::value(ExprId e, Use use) {
   if (!lets_.count(e)) return make(e, use);
-  const auto key = std::tuple(e, use, by_position_);
+  const auto key = std::tuple(e, use, by_position_, holds_read(e) ? path_ : std::vector<std::string>{});
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
   const Python c = named(e, make(e, use));
   known_[key] = c;
@@ -227,6 +227,11 @@ Python TorchExpressions::named(ExprId e, Python c) {
 }
 
 Python TorchExpressions::make(ExprId e, Use use) {
+  const Python c = make_plain(e, use);
+  return use == Use::Index && c.tensor && is_integer(c.dtype) ? to(c, DType::I64) : c;
+}
+
+Python TorchExpressions::make_plain(ExprId e, Use use) {
   const ExprType &t = typed_.at(e, use);
   switch (ast_[e].kind) {
   case ExprKind::Literal:
@@ -239,10 +244,58 @@ Python TorchExpressions::make(ExprId e, Use use) {
     return binary(e, t);
   case ExprKind::Call:
     return call(e, t);
+  case ExprKind::Read:
+    return read(e);
   case ExprKind::Error:
     break;
   }
   return {};
+}
+
+bool TorchExpressions::holds_read(ExprId e) const {
+  if (const auto known = holds_read_.find(e); known != holds_read_.end()) return known->second;
+  bool holds = ast_[e].kind == ExprKind::Read;
+  for (uint32_t k = 0; k < values(ast_, names_, e) && !holds; ++k) holds = holds_read(ast_.child(e, k));
+  return holds_read_[e] = holds;
+}
+
+void TorchExpressions::assume(const Python &c, bool holds) {
+  const std::string text = holds      ? at(c, Level::Conditional)
+                           : c.tensor ? "~" + at(c, Level::Unary)
+                                      : "not " + at(c, Level::Not);
+  path_.push_back(text);
+}
+
+template <class Make> Python TorchExpressions::under(const Python &c, bool holds, Make make) {
+  assume(c, holds);
+  const Python made = make();
+  path_.pop_back();
+  return made;
+}
+
+Python TorchExpressions::condition(ExprId e, const std::string &wanted) {
+  const Python c = value(e, Use::Value);
+  const auto letter = [](unsigned char b) { return isalnum(b) || b == '_'; };
+  if (c.literal || std::all_of(c.text.begin(), c.text.end(), letter)) return c;
+  const std::string variable = fresh(wanted);
+  statements.push_back(variable + " = " + c.text);
+  return {variable, Level::Atom, c.tensor, c.dtype};
+}
+
+/// torch evaluates everything, so an index is looked at only where the read is reached.
+Python TorchExpressions::read(ExprId e) {
+  const Expr &x = ast_[e];
+  const uint32_t argument = names_.of[e].index;
+  std::string reached, before, behind;
+  for (const std::string &c : path_) reached += (reached.empty() ? "" : ", ") + c;
+  for (uint32_t k = 0; k < x.count; ++k) {
+    std::string &list = x.dots >= 0 && int(k) >= x.dots ? behind : before;
+    list += (list.empty() ? "" : ", ") + value(ast_.child(e, k), Use::Index).text;
+  }
+  std::string text =
+      helper("_read") + "(" + names_.arguments[argument] + ", shape, [" + reached + "], [" + before + "]";
+  if (x.dots >= 0) text += ", [" + behind + "]";
+  return {text + ")", Level::Atom, true, signature_.args[argument].dtype};
 }
 
 Python TorchExpressions::literal(const Literal &l) {
@@ -424,6 +477,11 @@ Python TorchExpressions::unary(ExprId e, const ExprType &t) {
 /// On tensors `&`, `|`, `~`; on Python's bools its own words.
 Python TorchExpressions::logic(ExprId e) {
   const Operator op = ast_[e].op;
+  if (op != Operator::Not && holds_read(ast_.child(e, 1))) {
+    const Python left = condition(ast_.child(e, 0), "holds");
+    const Python right = under(left, op == Operator::And, [&] { return value(ast_.child(e, 1), Use::Value); });
+    return infix(left, op == Operator::And ? Operator::BitAnd : Operator::BitOr, right, DType::Bool);
+  }
   const Python a = value(ast_.child(e, 0), Use::Value);
   if (op == Operator::Not) {
     if (a.tensor) return {"~" + at(a, Level::Unary), Level::Unary, true, DType::Bool};
@@ -540,6 +598,8 @@ int TorchExpressions::find_bits(ExprId e, int parameter) const {
   }
   case ExprKind::Name:
     return names_.of[e].binding == Binding::Argument ? parameter : window_ ? 60 : 31;
+  case ExprKind::Read:
+    return parameter;
   case ExprKind::Unary:
     return of(0);
   case ExprKind::Binary:
@@ -583,6 +643,7 @@ bool TorchExpressions::tensor_free(ExprId e) const {
 
 bool TorchExpressions::find_tensor_free(ExprId e) const {
   if (values(ast_, names_, e) != ast_[e].count || names_.of[e].binding == Binding::Border) return true;
+  if (ast_[e].kind == ExprKind::Read) return false;
   if (ast_[e].kind == ExprKind::Name && names_.of[e].binding == Binding::Argument &&
       signature_.args[names_.of[e].index].kind == ArgKind::Tensor)
     return false;
@@ -766,9 +827,11 @@ Python TorchExpressions::ratio(ExprId e, const ExprType &t) {
 
 Python TorchExpressions::select(ExprId e, const ExprType &t) {
   const Builtin &row = builtins()[names_.of[e].index];
-  const Python c = value(ast_.child(e, 0), Use::Value);
-  const Python a = to(value(ast_.child(e, 1), t.operands), t.compute),
-               b = to(value(ast_.child(e, 2), t.operands), t.compute);
+  const bool reads = holds_read(ast_.child(e, 1)) || holds_read(ast_.child(e, 2));
+  const Python c = reads ? condition(ast_.child(e, 0), "holds") : value(ast_.child(e, 0), Use::Value);
+  const auto arm = [&](uint32_t k) { return to(value(ast_.child(e, k), t.operands), t.compute); };
+  const Python a = reads ? under(c, true, [&] { return arm(1); }) : arm(1),
+               b = reads ? under(c, false, [&] { return arm(2); }) : arm(2);
   return chosen(row, c, a, b, t.compute, by_position_ || t.type.stage == Stage::Host);
 }
 
@@ -836,6 +899,7 @@ Python TorchExpressions::by_body(const Builtin &row, const std::vector<Python> &
                                                                : operated(parts[0], x.op, parts[1], c, c);
       break;
     }
+    case ExprKind::Read: // no body of the table has one
     case ExprKind::Error:
       break;
     }

@@ -45,6 +45,12 @@ public:
   TorchExpressions(const Ast &, const Names &, const Signature &, const Typed &, bool window);
 
   Python value(ExprId, Use);
+  bool holds_read(ExprId) const;
+  /// What a read made from here on stands under, besides what stands in the text between: nothing is read elsewhere.
+  void assume(const Python &condition, bool holds);
+  void forget() { path_.pop_back(); } // what was assumed last
+  /// A condition that reads stand under, as a variable.
+  Python condition(ExprId, const std::string &wanted);
   /// In the dtype of the result, as a tensor or as a number that torch.where takes as it is.
   Python stored(ExprId, DType);
   /// In parentheses if it binds looser than `least`.
@@ -74,8 +80,11 @@ public:
 
 private:
   Python make(ExprId, Use);
+  Python make_plain(ExprId, Use);
   Python named(ExprId, Python);
   Python measured(ExprId);
+  Python read(ExprId);
+  template <class Make> Python under(const Python &condition, bool holds, Make make);
   Python border(ExprId);
   Python by_position(ExprId, const ExprType &);
   std::string fresh(const std::string &);
@@ -124,7 +133,9 @@ private:
   std::set<std::string> taken_; // names of the function's own
   std::map<uint32_t, std::string> axis_names_;
   std::map<ExprId, uint32_t> lets_; // values that stand in a let: which
-  std::map<std::tuple<ExprId, Use, bool>, Python> known_;
+  std::vector<std::string> path_;   // conditions that reads made now stand under
+  std::map<std::tuple<ExprId, Use, bool, std::vector<std::string>>, Python> known_;
+  mutable std::map<ExprId, bool> holds_read_;
   mutable std::map<std::pair<ExprId, int>, int> bits_;
   mutable std::map<ExprId, bool> tensor_free_, extremes_;
 };

@@ -65,6 +65,25 @@ inline constexpr std::array torch_helpers = {
     """How long the whole of a window's tensor is along an axis."""
     return shape[d] if shape[d] == 1 else domain[d % len(shape) - len(shape)]
 )"},
+    TorchHelper{"_read", "_axis _index", R"(def _read(table, shape, reached, before, behind=None):
+    """The elements at indices, one an axis; between `before` and `behind` an axis is read at its own place. They have to
+    be in bounds where everything in `reached` holds, and elsewhere nothing is said of the element."""
+    here = torch.ones((), dtype=torch.bool, device=table.device)
+    for condition in reached:
+        here = here & condition
+    here = here.expand(shape)
+    own = [] if behind is None else range(len(before), table.dim() - len(behind))
+    own = [_axis(shape, len(shape) - table.dim() + d, table.device) if table.shape[d] != 1 else 0 for d in own]
+    safe = []
+    for d, at in enumerate([*before, *own, *(behind or [])]):
+        at = at if torch.is_tensor(at) else torch.tensor(_index(at), device=table.device)
+        if (((at < 0) | (at >= table.shape[d])) & here).any():
+            raise IndexError(f"an index of axis {d} is out of bounds of a tensor of shape {tuple(table.shape)}")
+        safe.append(at.clamp(0, max(table.shape[d] - 1, 0)))
+    if 0 in table.shape:
+        return torch.zeros(shape, dtype=table.dtype, device=table.device)
+    return table[tuple(safe)]
+)"},
     TorchHelper{"_ranked", "", R"(def _ranked(shape, named, more):
     """A shape that the rule's axes fit."""
     if len(shape) < named or (len(shape) > named and not more):

@@ -38,6 +38,7 @@ struct Body {
       for (uint32_t n = 0; n < x.count; ++n) list.push_back(value(row.ast.child(e, n)));
       return expand_call(k, b, row.names.of[e].index, type, list);
     }
+    case ExprKind::Read: // no body of the table has one
     case ExprKind::Error:
       break;
     }

@@ -42,6 +42,7 @@ public:
   Kernel run() {
     for (size_t a = 0; a < names.arguments.size(); ++a) k.arguments.push_back({names.arguments[a], signature.args[a]});
     k.outputs = {typed.result};
+    reads = std::find(names.indexed.begin(), names.indexed.end(), true) != names.indexed.end();
     k.source = source.text();
     add_axes();
     for (const Assumption &a : typed.assumed) // that it is a number, the signature says
@@ -91,8 +92,16 @@ private:
 
   // What a node checks holds only where evaluation comes to it. Operands are shared, by lets above all, so each node
   // keeps its own checks, and the host's conditions on its edges; they meet once for every piece.
+  //
+  // A read carries the conditions that lead to it from the piece's guard or value, the element's own too: so what holds
+  // a read is made once for each of them.
 
-  using Place = std::pair<ExprId, Use>;
+  struct Place {
+    ExprId expr;
+    Use use;
+    NodeId path = no_node; // the condition under which it is evaluated, if it holds a read; no_node: always
+    auto operator<=>(const Place &) const = default;
+  };
   struct Edge {
     Place to;
     NodeId condition; // no_node: always
@@ -153,7 +162,7 @@ private:
   }
 
   NodeId value(ExprId e, Use use) {
-    const Place place{e, use};
+    const Place place{e, use, holds_read(e) ? path : no_node};
     if (current) current->edges.push_back({place, condition});
     const auto [at, is_new] = made.try_emplace(place);
     if (!is_new) return at->second.node;
@@ -164,7 +173,19 @@ private:
     return at->second.node = n;
   }
 
+  bool holds_read(ExprId e) {
+    if (const auto known = holds_read_.find(e); known != holds_read_.end()) return known->second;
+    bool holds = ast[e].kind == ExprKind::Read;
+    for (uint32_t n = 0; n < values(ast, names, e) && !holds; ++n) holds = holds_read(ast.child(e, n));
+    return holds_read_[e] = holds;
+  }
+
   NodeId make(ExprId e, Use use) {
+    const NodeId n = make_plain(e, use);
+    return use == Use::Index && is_integer(k[n].type) && k[n].type != DType::Index ? b.cast(n, DType::I64) : n;
+  }
+
+  NodeId make_plain(ExprId e, Use use) {
     const Expr &x = ast[e];
     const ExprType &t = typed.at(e, use);
     switch (x.kind) {
@@ -185,10 +206,40 @@ private:
       return binary(e, t);
     case ExprKind::Call:
       return call(e, t);
+    case ExprKind::Read:
+      return read(e);
     case ExprKind::Error:
       break; // typing would not have been complete
     }
     return no_node;
+  }
+
+  /// `..` stands for the argument's axes that no index is for, each at the position of the domain's axis that it is
+  /// aligned with from the right.
+  NodeId read(ExprId e) {
+    const Expr &x = ast[e];
+    Reading reading{.argument = names.of[e].index};
+    const int rank = signature.args[reading.argument].rank;
+    const int domain = !ast.header.present || ast.header.dots >= 0 ? signature.rank : int(ast.header.axes.size());
+    std::vector<NodeId> indices;
+    for (int axis = 0, written = 0; axis < rank; ++axis) {
+      const bool own = x.dots >= 0 && axis >= x.dots && axis < rank - int(x.count) + x.dots;
+      if (own) {
+        reading.own |= uint64_t(1) << axis;
+        indices.push_back(b.pos(axis_at(domain - rank + axis, domain)));
+      } else {
+        indices.push_back(b.cast(value(ast.child(e, written++), Use::Index), DType::Index));
+      }
+    }
+    b.at(x.where);
+    return b.read(reading, path, indices);
+  }
+
+  /// The kernel's axis that is the domain's axis `dim`.
+  uint32_t axis_at(int dim, int rank) const {
+    uint32_t axis = 0;
+    while (axis < k.axes.size() && (k.axes[axis].dim < 0 ? rank + k.axes[axis].dim : k.axes[axis].dim) != dim) ++axis;
+    return axis;
   }
 
   NodeId name(const Resolved &r) {
@@ -231,10 +282,12 @@ private:
 
   /// What `make` makes where `known` is `truth`.
   template <class Make> NodeId under(NodeId known, bool truth, Make make) {
-    if (!host(known)) return make();
-    condition = truth ? known : b.logic(LogicOp::Not, known);
+    if (!reads && !host(known)) return make();
+    const NodeId holds = truth ? known : b.logic(LogicOp::Not, known);
+    if (host(known)) condition = holds;
+    const NodeId outer = std::exchange(path, both(path, holds));
     const NodeId n = make();
-    condition = no_node;
+    condition = no_node, path = outer;
     return n;
   }
 
@@ -415,6 +468,9 @@ private:
   std::map<ExprId, bool> extremes;
   Made *current = nullptr;    // what is being made
   NodeId condition = no_node; // of the host, under which its next operand is evaluated
+  NodeId path = no_node;      // of any stage, from the piece's guard or value to what is being made
+  std::map<ExprId, bool> holds_read_;
+  bool reads = false; // some piece holds one
 };
 
 } // namespace

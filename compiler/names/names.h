@@ -25,12 +25,13 @@ struct Resolved {
 };
 
 struct Names {
-  std::vector<Resolved> of;           // parallel to Ast::exprs; filled for Name and Call
+  std::vector<Resolved> of;           // parallel to Ast::exprs; filled for Name, Call and Read
   std::vector<std::string> arguments; // in order of first use
   std::vector<bool> elementwise; // by argument: some expression uses its value, not its length alone. Only those shape
                                  // the domain
-  std::vector<bool> indexed; // by argument: some expression reads it at indices
-  bool needs_rank = false; // `border()` over axes that no header counts: the signature must tell the domain's rank
+  std::vector<bool> indexed;     // by argument: some expression reads it at indices
+  bool needs_rank = false; // `border()` or `..` of a read over axes that no header counts: the signature must tell the
+                           // domain's rank
 };
 
 /// How many operands of `e` are values: those of `len` and `border` are names of axes and arguments, and literals.

@@ -5,6 +5,7 @@
 #include "compiler/names/names.h"
 #include "compiler/parse/parser.h"
 #include "grammar/builtins.h"
+#include <algorithm>
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringRef.h>
 
@@ -51,11 +52,16 @@ struct Resolver {
     for (size_t k = 0; k < ast.header.axes.size(); ++k) allowed(ast.header.axes[k], ast.header.at[k], "an axis's");
     for (const Let &let : ast.lets) allowed(let.name, let.at, "a let's");
     for_roots([&](ExprId e) { mark(e); });
+    std::vector<ExprId> uses; // of names, as they stand in the text
     for (ExprId id = 0; id < ast.exprs.size(); ++id)
-      if (ast[id].kind == ExprKind::Name && used[id]) names.of[id] = value(id);
+      if ((ast[id].kind == ExprKind::Name || ast[id].kind == ExprKind::Read) && used[id]) uses.push_back(id);
+    std::sort(uses.begin(), uses.end(),
+              [&](ExprId a, ExprId b) { return std::pair(ast[a].at.begin, a) < std::pair(ast[b].at.begin, b); });
+    for (const ExprId id : uses) names.of[id] = ast[id].kind == ExprKind::Name ? value(id) : indexed(id);
     for (ExprId id = 0; id < ast.exprs.size(); ++id)
       if (ast[id].kind == ExprKind::Call) names.of[id] = function(id);
     names.elementwise.resize(names.arguments.size());
+    names.indexed.resize(names.arguments.size());
     used.assign(used.size(), false);
     for_roots([&](ExprId e) { read(e); });
     return std::move(names);
@@ -77,6 +83,8 @@ struct Resolver {
     used[e] = true;
     if (ast[e].kind == ExprKind::Name && names.of[e].binding == Binding::Argument)
       names.elementwise[names.of[e].index] = true;
+    if (ast[e].kind == ExprKind::Read && names.of[e].binding == Binding::Argument)
+      names.indexed[names.of[e].index] = true;
     for (uint32_t k = 0; k < elsewise::values(ast, names, e); ++k) read(ast.child(e, k));
   }
 
@@ -111,6 +119,19 @@ struct Resolver {
     if (!allowed(name, ast[id].at, "an argument's")) return {};
     names.arguments.push_back(name);
     return {Binding::Argument, uint32_t(names.arguments.size() - 1)};
+  }
+
+  /// What stands before brackets.
+  Resolved indexed(ExprId id) {
+    const Resolved of = value(id);
+    if (of.binding == Binding::Position || of.binding == Binding::Length) {
+      Diagnostic &d = sink.report(Code::IndexedPosition, ast[id].at, {ast.name(id)});
+      d.fixits = {{{ast[id].at.end, ast[id].where.end}, "", "drop the brackets"}};
+      return {};
+    }
+    const Header &h = ast.header;
+    names.needs_rank |= ast[id].dots >= 0 && (!h.present || h.dots >= 0);
+    return of;
   }
 
   Resolved function(ExprId id) {

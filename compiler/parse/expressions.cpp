@@ -240,8 +240,7 @@ Operand Parser::primary() {
   default:
     return missing_operand();
   }
-  while (!lost_ && (is(TokenKind::LeftBracket) || is(TokenKind::Dot)))
-    e = is(TokenKind::Dot) ? attribute(e) : read_behind(e);
+  while (!lost_ && (is(TokenKind::LeftBracket) || is(TokenKind::Dot))) e = is(TokenKind::Dot) ? attribute(e) : read(e);
   return e;
 }
 
@@ -296,21 +295,50 @@ Operand Parser::call(const Token &name_token) {
   return add({.kind = ExprKind::Call, .where = where, .at = name_token.where, .payload = payload}, arguments);
 }
 
-Operand Parser::read_behind(const Operand &e) {
-  const Span open = here().where;
-  const bool own = (e.let != no_let || ast_[e.id].kind == ExprKind::Name) && reads_own_element();
-  const bool closed = skip_brackets();
-  const Span where = join(e.at, behind().where);
-  if (own) {
-    const std::string name = text(e);
-    sink_.report(Code::OwnElement, where, {text(where), name}).fixits = {
-        {{open.begin, where.end}, "", "drop the brackets"}};
-    Operand element = e;
-    element.at = where;
-    return element;
+/// `s[e0, .., e1]`, at the bracket behind `of`.
+Operand Parser::read(const Operand &of) {
+  if (not_read(of)) return skip_read(of);
+  const Token &open = take();
+  if (list_in_brackets(open)) return skip_list(of, open);
+  llvm::SmallVector<Operand, 4> indices;
+  int8_t dots = -1;
+  bool sliced = false;
+  if (is(TokenKind::RightBracket)) {
+    const Span both = join(open.where, take().where);
+    sink_.report(Code::EmptyBrackets, both, {text(of)}).fixits = {{both, "", "the element at this position"}};
+    return error(join(of.at, both));
   }
-  not_yet(join(open, behind().where), "an indexed read");
-  return closed ? error(where) : give_up(where);
+  for (bool more = true; more && !lost_ && !at_separator();) {
+    if (is(TokenKind::Dots) && ahead().kind != TokenKind::Comma && ahead().kind != TokenKind::RightBracket) {
+      sliced = true, slice(of, open, {}, indices.size()); // `..b`
+    } else if (is(TokenKind::Dots)) {
+      const Token &t = take();
+      if (dots >= 0) second_dots(t);
+      else dots = int8_t(indices.size());
+    } else if (is(TokenKind::Comma) || is(TokenKind::RightBracket)) {
+      Diagnostic &d = sink_.report(Code::MissingIndex, here().where, {text(here().where)});
+      const Span comma = behind().kind == TokenKind::Comma ? behind().where : here().where;
+      d.fixits = {{comma, "", "drop the comma"}};
+      indices.push_back(error(here().where));
+    } else if (is(TokenKind::Colon)) {
+      sliced = true, slice(of, open, {}, indices.size());
+    } else {
+      indices.push_back(nested_whole());
+      if (!lost_ && (is(TokenKind::Colon) || (is(TokenKind::Dots) && behind().kind != TokenKind::Comma)))
+        sliced = true, slice(of, open, indices.back(), indices.size() - 1);
+    }
+    more = !lost_ && is(TokenKind::Comma);
+    if (more) take();
+  }
+  if (lost_ || !close(open, false)) return give_up(join(of.at, behind().where));
+  const Span where = join(of.at, behind().where);
+  if (sliced) return error(where);
+  if (indices.size() > most_axes) {
+    sink_.report(Code::TooManyAxes, where, {std::to_string(most_axes)});
+    return error(where);
+  }
+  return add({.kind = ExprKind::Read, .where = where, .at = of.at, .payload = ast_[of.id].payload, .dots = dots},
+             indices);
 }
 
 // The conditionals of other languages. Only the outermost is reported, with the inner ones rewritten in its fix-it.
@@ -390,23 +418,25 @@ Operand Parser::missing_operand() {
   return give_up(t.where);
 }
 
-/// Takes the parenthesis that closes `open`, or reports why there is none.
+/// Takes the parenthesis or bracket that closes `open`, or reports why there is none.
 bool Parser::close(const Token &open, bool in_call) {
   if (lost_) return false;
   const Token &t = here();
-  if (t.kind == TokenKind::RightParen) {
+  const bool bracket = open.kind == TokenKind::LeftBracket;
+  if (t.kind == (bracket ? TokenKind::RightBracket : TokenKind::RightParen)) {
     take();
     return true;
   }
   lost_ = true;
   if (t.kind == TokenKind::Error) return false;
   if (t.kind == TokenKind::Comma) {
-    sink_.report(Code::UnexpectedToken, t.where, {text(t.where)}).note = "commas separate the arguments of a function";
+    sink_.report(Code::UnexpectedToken, t.where, {text(t.where)}).note =
+        "commas separate the arguments of a function, and indices between brackets";
   } else if (at_separator() || t.kind == TokenKind::Colon || t.kind == TokenKind::Else ||
-             t.kind == TokenKind::RightBracket || t.kind == TokenKind::Let) {
+             t.kind == TokenKind::RightBracket || t.kind == TokenKind::RightParen || t.kind == TokenKind::Let) {
     const uint32_t end = behind().where.end;
     Diagnostic &d = sink_.report(Code::UnclosedBracket, open.where, {text(open.where)});
-    if (behind().kind != TokenKind::Comma) d.fixits = {{{end, end}, ")", "close it"}};
+    if (behind().kind != TokenKind::Comma) d.fixits = {{{end, end}, bracket ? "]" : ")", "close it"}};
   } else {
     missing_operator(t, in_call);
   }
@@ -455,14 +485,6 @@ bool Parser::call_behind() const {
 bool Parser::is_condition(const Operand &e) const {
   const Expr &x = ast_[e.id];
   return (x.kind == ExprKind::Binary || x.kind == ExprKind::Unary) && (is_comparison(x.op) || is_logic(x.op));
-}
-
-void Parser::not_yet(Span where, const char *feature) {
-  for (const char *told : told_)
-    if (told == std::string_view(feature)) return;
-  told_.push_back(feature);
-  sink_.report(Code::NotYet, where, {feature}).note =
-      "pass what is read as an argument of its own, shifted or shaped so that it broadcasts";
 }
 
 } // namespace elsewise

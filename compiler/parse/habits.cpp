@@ -169,18 +169,118 @@ Operand Parser::membership(const Operand &left) {
   return meant.empty() ? give_up(where) : error(where);
 }
 
-/// `x[i]`, or `x[b, t]` under a header `[b, t]`: the element that `x` alone is.
-bool Parser::reads_own_element() const {
-  std::vector<std::string> axes = ast_.header.present ? ast_.header.axes : std::vector<std::string>{"i"};
-  if (ast_.header.dots >= 0) return false;
-  uint32_t k = at_ + 1;
-  for (size_t axis = 0; axis < axes.size(); ++axis, k += 2) {
-    if (k + 1 >= tokens_.size() || tokens_[k].kind != TokenKind::Name) return false;
-    if (source_.slice(tokens_[k].where) != axes[axis]) return false;
-    const bool last = axis + 1 == axes.size();
-    if (tokens_[k + 1].kind != (last ? TokenKind::RightBracket : TokenKind::Comma)) return false;
+/// Whether what stands before the bracket is no argument, and so has no elements to read at an index.
+bool Parser::not_read(const Operand &of) {
+  const Expr &e = ast_[of.id];
+  if (of.let != no_let) {
+    sink_.report(Code::IndexedLet, of.at, {text(of.at)}).note =
+        "a let stands for one value at this position; index the arguments in it, where it is defined";
+    return true;
   }
-  return !axes.empty();
+  if (e.kind == ExprKind::Read) { // `x[b][t]`
+    const Token &close = behind(), &open = here();
+    Diagnostic &d = sink_.report(Code::SecondBrackets, open.where, {text(of)});
+    if (ahead().kind != TokenKind::RightBracket)
+      d.fixits = {{{close.where.begin, open.where.end}, ", ", "one index an axis"}};
+    return true;
+  }
+  if (e.kind == ExprKind::Error) return true; // it was reported
+  if (e.kind == ExprKind::Name && !e.parenthesised) return false;
+  Diagnostic &d = sink_.report(Code::IndexedValue, of.at, {text(of)});
+  if (e.kind == ExprKind::Name) d.fixits = {{of.at, ast_.name(of.id), "drop the parentheses"}};
+  else d.note = "index the arguments in it, each by itself";
+  return true;
+}
+
+Operand Parser::skip_read(const Operand &of) {
+  const bool closed = skip_brackets();
+  const Span where = join(of.at, behind().where);
+  return closed ? error(where) : give_up(where);
+}
+
+/// `x[(b, t)]`, `x[[b, t]]`: behind `open`, brackets of their own with a comma in them, and nothing else.
+bool Parser::list_in_brackets(const Token &open) const {
+  if (!is(TokenKind::LeftParen) && !is(TokenKind::LeftBracket)) return false;
+  int depth = 0;
+  bool comma = is(TokenKind::LeftBracket);
+  for (size_t k = size_t(&open - tokens_.data()) + 1; k < tokens_.size(); ++k) {
+    const TokenKind kind = tokens_[k].kind;
+    if (kind == TokenKind::End || kind == TokenKind::Semicolon || kind == TokenKind::Newline) return false;
+    depth += kind == TokenKind::LeftParen || kind == TokenKind::LeftBracket;
+    depth -= kind == TokenKind::RightParen || kind == TokenKind::RightBracket;
+    comma |= kind == TokenKind::Comma && depth == 1;
+    if (depth == 0) return comma && tokens_[k + 1].kind == TokenKind::RightBracket;
+  }
+  return false;
+}
+
+Operand Parser::skip_list(const Operand &of, const Token &open) {
+  const Span inner = here().where;
+  skip_brackets();
+  const Span list = join(inner, behind().where);
+  take();
+  sink_.report(Code::IndexList, list, {text(list)}).fixits = {
+      {list, text(Span{list.begin + 1, list.end - 1}), "one index an axis"}};
+  return error(join(of.at, join(open.where, behind().where)));
+}
+
+void Parser::second_dots(const Token &dots) {
+  Diagnostic &d = sink_.report(Code::SecondDots, dots.where);
+  if (const Token &before = tokens_[at_ - 2]; before.kind == TokenKind::Comma)
+    d.fixits = {{join(before.where, dots.where), "", "drop it"}};
+}
+
+/// `x[a:b:s]`, `x[a..b]`, at the colon or the dots: a slice is a whole array elsewhere, and here one element of it.
+void Parser::slice(const Operand &of, const Token &open, const Operand &begin, size_t axis) {
+  const bool dots = is(TokenKind::Dots);
+  const Span first = begin.id == no_expr ? here().where : begin.at;
+  take();
+  const auto ends = [&] {
+    return is(TokenKind::Colon) || is(TokenKind::Comma) || is(TokenKind::RightBracket) || at_separator();
+  };
+  Operand end, step;
+  if (dots && is(TokenKind::Assign)) take(); // `a..=b`
+  if (!ends()) end = nested_whole();
+  if (!lost_ && is(TokenKind::Colon)) {
+    take();
+    if (!ends()) step = nested_whole();
+  }
+  if (lost_) return;
+  const Span where = join(first, behind().where);
+  Diagnostic &d = sink_.report(Code::Slice, where, {text(where)});
+  // The element of `x[a:b]` at this position, if the axis has a name; `x[:, d]` is `x[.., d]`.
+  const bool alone = axis == 0 && tokens_[size_t(&open - tokens_.data()) + 1].where.begin == first.begin;
+  const auto &axes = ast_.header.axes;
+  const bool all = begin.id == no_expr && end.id == no_expr && step.id == no_expr;
+  const std::string position = !ast_.header.present && alone && is(TokenKind::RightBracket) ? "i"
+                               : ast_.header.dots < 0 && axis < axes.size()                 ? axes[axis]
+                                                                                            : "";
+  const int sum = precedence(Operator::Add), product = precedence(Operator::Mul);
+  const auto operand = [&](const Operand &o, int least) {
+    const Expr &e = ast_[o.id];
+    const bool loose = o.let == no_let && !e.parenthesised && e.kind == ExprKind::Binary && precedence(e.op) < least;
+    return loose ? "(" + text(o) + ")" : text(o);
+  };
+  if (all && alone && is(TokenKind::Comma) && !ast_.header.present) {
+    d.fixits = {{where, "..", "the element's own place along the axes before"}};
+  } else if (!position.empty()) {
+    const std::string length =
+        std::string(name_of(Rule::Length)) + "(" + text(of) + (axis ? ", " + std::to_string(axis) : "") + ")";
+    const bool backwards = step.id != no_expr && text(step) == "-1";
+    std::string place = position;
+    if (backwards && begin.id == no_expr) {
+      place = length + "-1-" + position;
+    } else {
+      if (step.id != no_expr) place = operand(step, product) + "*" + position;
+      const Expr *from = begin.id == no_expr ? nullptr : &ast_[begin.id];
+      const bool behind_end = from && from->kind == ExprKind::Unary && from->op == Operator::Neg && begin.let == no_let;
+      if (behind_end) place = length + text(begin) + "+" + place; // `x[-3:]`
+      else if (from) place = operand(begin, sum) + "+" + place;
+    }
+    d.fixits = {{where, place, "the element at this position"}};
+  } else {
+    d.note = "a header names the axes, as in `[b, t]`, and then `x[b, t+1]` is one element";
+  }
 }
 
 /// `x.abs()`, `x.shape[0]`, at the dot.
@@ -270,6 +370,8 @@ Operand Parser::operator_call(const Token &name_token, llvm::ArrayRef<Operand> a
     case TokenKind::Comma:
     case TokenKind::LeftParen:
     case TokenKind::RightParen:
+    case TokenKind::LeftBracket:
+    case TokenKind::RightBracket:
     case TokenKind::Else:
     case TokenKind::End:
       return true;

@@ -30,8 +30,13 @@ struct Printer {
     case ExprKind::Call:
       text += "(" + ast.name(id);
       break;
+    case ExprKind::Read:
+      text += "(read " + ast.name(id);
+      break;
     }
-    for (uint32_t k = 0; k < e.count; ++k) {
+    for (uint32_t k = 0; k <= e.count; ++k) {
+      if (e.dots == int(k)) text += " ..";
+      if (k == e.count) break;
       text += " ";
       print(ast.child(id, k), ast.written_at(id, k));
     }

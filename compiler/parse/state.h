@@ -55,7 +55,7 @@ private:
   Operand comparisons(const Operand &left);
   Operand c_conditional(const Operand &condition);
   Operand python_conditional(const Operand &value);
-  Operand read_behind(const Operand &);
+  Operand read(const Operand &of);
   Operand nested(int least);
   Operand nested_whole();
   Operand missing_operand();
@@ -79,7 +79,12 @@ private:
   Operand lent_subject(const Operand &left);
   bool membership_here() const;
   Operand membership(const Operand &left);
-  bool reads_own_element() const;
+  bool not_read(const Operand &of);
+  Operand skip_read(const Operand &of);
+  bool list_in_brackets(const Token &open) const;
+  Operand skip_list(const Operand &of, const Token &open);
+  void slice(const Operand &of, const Token &open, const Operand &begin, size_t axis);
+  void second_dots(const Token &);
   Operand attribute(const Operand &receiver);
   Operand operator_call(const Token &name, llvm::ArrayRef<Operand> arguments, Span where);
   void skip_needless(bool piece_begins);
@@ -112,7 +117,6 @@ private:
   std::string word(Operator, Span at) const;
   std::string text(Span s) const { return std::string(source_.slice(s)); }
   std::string text(const Operand &) const; // with its parentheses; a foreign conditional as it should have been written
-  void not_yet(Span, const char *feature);
 
   const Source &source_;
   const Tokens &tokens_;
@@ -123,7 +127,6 @@ private:
   bool lost_ = false; // the rest of the piece makes no sense any more: say nothing about it
   unsigned conditionals_ = 0;
   llvm::StringMap<uint32_t> names_;
-  std::vector<const char *> told_; // features that were reported as not supported yet
   std::map<ExprId, std::string> rewritten_;
   llvm::StringMap<uint32_t> lets_;     // by name: index into Ast::lets
   llvm::StringMap<Span> first_values_; // names that stood for values other than lets

@@ -18,7 +18,7 @@ union HostValue {
 struct HostFault {
   // Far is a fault only as a value: an index beyond 128 bits, which a bound or a comparison on the host still takes
   // right. `values` then holds the end of 128 bits on its side.
-  enum What : uint8_t { None, Overflow, ZeroDivision, NotANumber, Far } what = None;
+  enum What : uint8_t { None, Overflow, ZeroDivision, NotANumber, OutOfBounds, Far } what = None;
   NodeId node = no_node;
   Span where;          // of the spec's text; empty: the node stands nowhere in it
   std::string message; // without the source, which only the caller has

@@ -56,6 +56,13 @@ bool fits(const Case &c) {
     const int axes = int(c.arguments[r.index]->shape.size());
     if (r.dim >= axes || r.dim < -axes) return false;
   }
+  for (ExprId e = 0; e < c.ast.exprs.size(); ++e) // what `..` stands for is as long as the domain, or 1
+    if (c.ast[e].kind == ExprKind::Read && c.ast[e].dots >= 0 && c.names.of[e].binding == Binding::Argument) {
+      const std::vector<int64_t> &shape = c.arguments[c.names.of[e].index]->shape;
+      const size_t first = size_t(c.ast[e].dots), behind = c.ast[e].count - first;
+      for (size_t d = first; d + behind < shape.size() && shape.size() <= rank; ++d)
+        if (shape[d] != 1 && shape[d] != c.domain[rank - shape.size() + d]) return false;
+    }
   return true;
 }
 
@@ -164,6 +171,9 @@ std::optional<Case> prepare(Program program, std::map<std::string, int> &refused
     refused["unknown name"]++;
     return std::nullopt;
   }
+  for (size_t a = 0; a < c.arguments.size(); ++a)
+    if (c.names.indexed[a] && !c.signature.args[a].zero_dim)
+      c.signature.args[a].rank = int8_t(c.arguments[a]->shape.size());
   bool any = false;
   if (!broadcast(c.arguments, c.names.elementwise, c.domain, any)) {
     refused["broadcast"]++;
@@ -187,7 +197,7 @@ std::optional<Case> prepare(Program program, std::map<std::string, int> &refused
   if (p.in_place)
     for (size_t a = 0; a < c.arguments.size(); ++a) {
       const Input &in = *c.arguments[a];
-      if (in.type.kind == ArgKind::Tensor && c.names.elementwise[a] && in.type.dtype == stored &&
+      if (in.type.kind == ArgKind::Tensor && c.names.elementwise[a] && !c.names.indexed[a] && in.type.dtype == stored &&
           in.shape == c.domain && !overlaps_itself(in) && n > 0)
         c.same_view = int(a);
     }
@@ -279,6 +289,7 @@ void note(const Case &c, Seen &seen) {
     if (x.kind == ExprKind::Unary || x.kind == ExprKind::Binary)
       seen.operators[spelling(x.op) + std::string(x.kind == ExprKind::Unary ? " (unary)" : "")]++;
     if (x.kind == ExprKind::Call) seen.builtins[c.ast.name(e)]++;
+    if (x.kind == ExprKind::Read) seen.layouts[x.dots >= 0 ? "read with .." : "read"]++;
   }
   for (const Input *in : c.arguments)
     if (in->type.kind == ArgKind::Tensor) seen.dtypes[std::string(spelling(in->type.dtype)) + " in"]++;
@@ -316,9 +327,10 @@ std::vector<std::string> unseen(const Seen &seen) {
   want(seen.nodes, spelling(Op::Origin));
   for (std::string_view pass : pass_names()) want(seen.passes, std::string(pass));
   for (const char *layout :
-       {"rows form", "inner pitch", "wide",       "vector",         "scalar",        "repeated",       "strided",
-        "in place",  "out strided", "out offset", "out contiguous", "header",        "header with ..", "let",
-        "window",    "window form", "in 0-d",     "in broadcast",   "in contiguous", "in strided"})
+       {"rows form",      "inner pitch", "wide",        "vector",      "scalar",         "repeated",
+        "strided",        "in place",    "out strided", "out offset",  "out contiguous", "header",
+        "header with ..", "let",         "window",      "window form", "in 0-d",         "in broadcast",
+        "in contiguous",  "in strided",  "read",        "read with .."})
     want(seen.layouts, layout);
   return missing;
 }

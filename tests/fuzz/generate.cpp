@@ -21,11 +21,13 @@ namespace {
 
 class Writer {
 public:
-  /// `alone`: the dtype of all whole data, if it is one that goes with no other; else nullptr.
-  Writer(Random &random, const std::vector<Input> &inputs, size_t rank, const char *alone)
-      : random_(random), alone_(alone) {
+  /// `alone`: the dtype of all whole data, if it is one that goes with no other; else nullptr. `reads`: it reads
+  /// tensors at indices too, of which `inputs` has the tables then.
+  Writer(Random &random, const std::vector<Input> &inputs, size_t rank, const char *alone, bool reads)
+      : random_(random), alone_(alone), rank_(rank), reads_(reads) {
     if (random_.chance(50)) name_axes(rank);
     for (const Input &in : inputs) {
+      if (in.name == "s" || in.name == "u" || in.name == "w") continue; // tables
       if (in.type.kind == ArgKind::Tensor) {
         if (in.type.dtype == DType::Bool) booleans_.push_back(in.name);
         else (is_float(in.type.dtype) ? floats_ : integers_).push_back(in.name);
@@ -36,7 +38,10 @@ public:
   std::string spec() {
     const int pieces = 1 + int(random_.below(5));
     std::string text = header_ + lets();
-    for (int p = 0; p + 1 < pieces; ++p) text += guard() + ": " + value() + (random_.chance(80) ? "; " : "\n");
+    for (int p = 0; p + 1 < pieces; ++p) {
+      text += reads_ && random_.chance(20) ? neighbour() : guard() + ": " + value();
+      text += random_.chance(80) ? "; " : "\n";
+    }
     if (pieces == 1 && random_.chance(50)) return text + value();
     return text + (random_.chance(50) ? "else " : "else: ") + value();
   }
@@ -113,6 +118,79 @@ private:
       return uniform() + " <= " + p + " < " + uniform();
     }
   }
+
+  /// A piece whose guard says that its read is in bounds.
+  std::string neighbour() {
+    const bool last = rank_ > 1 || random_.chance(30); // along the last axis of some
+    const std::string by = std::to_string(random_.below(4)), length = last ? "len(x, -1)" : "n";
+    const std::string p = last && !axes_.empty() ? axes_.back() : "i";
+    const std::string open = last ? "x[.., " : "x[";
+    switch (random_.below(5)) {
+    case 0:
+      return p + " >= " + by + ": " + open + p + " - " + by + "]";
+    case 1:
+      return p + " + " + by + " < " + length + ": " + open + p + " + " + by + "] * 2";
+    case 2:
+      return "0 < " + p + " < " + length + "-1: " + open + p + "-1] + " + open + p + "+1]";
+    case 3:
+      return p + " > 0 and " + open + p + "-1] > " + literal() + ": " + value();
+    default:
+      return p + " < " + by + ": " + value() + "; " + p + " < " + length + ": " + open + p + " - " + by + "]";
+    }
+  }
+
+  /// An index of an axis as long as `length`: brought into range, or left to the proof and the call.
+  std::string index(const std::string &length, int depth) {
+    const std::string e = random_.chance(40) ? place() : integer(depth);
+    switch (random_.below(12)) {
+    case 0:
+    case 1:
+      return "clip(" + e + ", 0, " + length + "-1)";
+    case 2:
+    case 3:
+      return "wrap(" + e + ", " + length + ")";
+    case 4:
+      return "(" + e + ") % " + length;
+    case 5:
+    case 6:
+      return "reflect(" + e + ", " + length + ")";
+    case 7:
+      return "min(max(" + e + ", 0), " + length + " - 1)";
+    case 8:
+      return length + "-1-wrap(" + e + ", " + length + ")";
+    case 9:
+      return place() + "/" + std::to_string(1 + random_.below(70));
+    case 10:
+      return random_.pick<std::string>({"0", "1", "2", length + "-1", "k", place(), "i", "i//2", "n-1-i"});
+    default:
+      return random_.chance(20) ? e : "clip(" + e + ", 0, " + length + "-1) // 2";
+    }
+  }
+
+  std::string read(int depth) {
+    const auto along_last = [&](const std::string &s) {
+      return s + "[.., " + index("len(" + s + ", -1)", depth) + "]";
+    };
+    const std::string e = random_.chance(50) ? place() : integer(depth);
+    switch (random_.below(8)) {
+    case 0:
+      return "w[" + index("len(w)", depth) + ", " + index("len(w, 1)", depth) + "]";
+    case 1:
+      return rank_ > 1 ? along_last("w") : "w[0, " + index("len(w, 1)", depth) + "]";
+    case 2:
+      return rank_ == 1 ? "x[" + index("n", depth) + "]" : along_last("x");
+    case 3:
+      return along_last("y");
+    case 4:
+      return "where(0 <= " + e + " < len(s), s[" + e + "], " + number(depth) + ")";
+    case 5:
+      return rank_ > 0 && random_.chance(50) ? "x[..]" : "s[.., " + index("len(s)", depth) + "]";
+    default:
+      return "s[" + index("len(s)", depth) + "]";
+    }
+  }
+  /// A table of whole numbers: its elements are indices of others.
+  std::string whole_read(int depth) { return "u[" + index("len(u)", depth) + "]"; }
 
   std::string value() {
     if (random_.chance(4)) {
@@ -203,6 +281,9 @@ private:
   }
 
   std::string boolean(int depth) {
+    if (reads_ && random_.chance(6))
+      return random_.chance(50) ? "(" + place() + " < " + whole_read(0) + ")"
+                                : "(" + place() + " >= len(s) or s[" + place() + "] > 0)";
     if (depth == 0) {
       if (!booleans_.empty() && random_.chance(40)) return random_.pick(booleans_);
       return random_.pick<std::string>({"f", "true", "false", "x > 0", "x == y", "i < 3"});
@@ -235,6 +316,7 @@ private:
   std::string number(int depth) { return random_.chance(55) ? floating(depth) : integer(depth); }
 
   std::string floating(int depth) {
+    if (reads_ && random_.chance(12)) return read(depth ? depth - 1 : 0);
     if (depth == 0) {
       if (!floats_.empty() && random_.chance(65)) return random_.pick(floats_);
       return random_.pick<std::string>({"0.5", "2.0", "0.1", "1e-3", "g", "float(i)", "float(n)", "1.5", "inf", "nan",
@@ -292,6 +374,7 @@ private:
   }
 
   std::string integer(int depth) {
+    if (reads_ && depth > 0 && random_.chance(10)) return whole_read(depth - 1);
     if (depth == 0) {
       if (!integers_.empty() && random_.chance(60)) return random_.pick(integers_);
       if (alone_)
@@ -343,6 +426,8 @@ private:
 
   Random &random_;
   const char *alone_;
+  size_t rank_;
+  bool reads_;
   std::vector<std::string> floats_, integers_, booleans_;
   std::vector<std::string> axes_, uniforms_; // names of a header; lets without a position
   std::string header_;
@@ -412,6 +497,23 @@ void lay_out(Random &random, Input &in) {
     encode(random_scalar(random, in.type.dtype), in.buffer.data() + e * bytes(in.type.dtype));
 }
 
+/// `s` of any dtype, `u` of whole numbers, `w` of two axes, the first of which may be the domain's last but one.
+void add_tables(Random &random, Program &p, const std::vector<DType> &dtypes) {
+  const auto length = [&] { return random.pick<int64_t>({0, 1, 2, 3, 8, 17, 64, 1030, 3000}); };
+  const size_t rank = p.domain.size();
+  const int64_t rows = rank < 2 || random.chance(20) ? int64_t(random.below(5)) : p.domain[rank - 2];
+  const std::vector<std::pair<const char *, std::vector<int64_t>>> shapes = {
+      {"s", {length()}}, {"u", {std::max<int64_t>(length(), 1)}}, {"w", {rows, std::min<int64_t>(length(), 64)}}};
+  for (const auto &[name, shape] : shapes) {
+    const DType whole = random.pick<DType>({DType::U8, DType::I8, DType::I16, DType::I32, DType::I64});
+    Input in{.name = name};
+    in.type = {ArgKind::Tensor, *name == 'u' ? whole : random.pick(dtypes), false};
+    in.shape = shape;
+    lay_out(random, in);
+    p.inputs.push_back(std::move(in));
+  }
+}
+
 } // namespace
 
 Program generate(uint64_t seed) {
@@ -444,7 +546,10 @@ Program generate(uint64_t seed) {
   p.inputs.push_back({.name = "k", .type = {ArgKind::Int}, .integer = (__int128)random.below(21) - 4});
   p.inputs.push_back({.name = "g", .type = {ArgKind::Float}, .real = double(random.below(2000)) / 1000 - 0.5});
   p.inputs.push_back({.name = "f", .type = {ArgKind::Bool}, .integer = random.chance(50)});
-  p.text = Writer(random, p.inputs, p.domain.size(), only ? spelling(alone) : nullptr).spec();
+  Random tables(seed ^ 0x7ab1e5); // of their own, so that programs without reads stay what they are
+  const bool reads = tables.chance(30);
+  if (reads) add_tables(tables, p, dtypes);
+  p.text = Writer(random, p.inputs, p.domain.size(), only ? spelling(alone) : nullptr, reads).spec();
   p.in_place = random.chance(20);
   p.out_layout = int(random.below(4));
   return p;

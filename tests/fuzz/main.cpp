@@ -141,7 +141,8 @@ int fuzz(const Options &o) {
   print("IR nodes", seen.nodes), print("passes that changed something", seen.passes), print("layouts", seen.layouts);
   print("refused by the compiler, drawn again", refused);
   std::printf("%d programs (%d with a fault that was due, %d faults that could not be ruled out), %d as CUDA C, %d "
-              "through NVRTC, %d of them for every architecture, %d on a GPU, %d as IR text (%d kernels); seeds %llu to %llu; %.0f s\n",
+              "through NVRTC, %d of them for every architecture, %d on a GPU, %d as IR text (%d kernels); seeds %llu "
+              "to %llu; %.0f s\n",
               ran, faults, conservative, shim.ran(), shim.compiled(), shim.everywhere(), on_device, read, kernels,
               static_cast<unsigned long long>(o.seed), static_cast<unsigned long long>(seed - 1), seconds);
   if (conservative * 50 > ran) std::printf("MISMATCH: too many faults that could not be ruled out\n"), ++failed;
@@ -149,8 +150,8 @@ int fuzz(const Options &o) {
   const std::vector<std::string> missing = unseen(seen);
   for (const std::string &name : missing) std::printf("MISMATCH: `%s` never occurred\n", name.c_str());
   failed += int(missing.size());
-  std::printf("%d passed, %d failed, %d skipped\n", ran + on_device + read + shim.ran() + shim.compiled() - failed, failed,
-              shim.skipped());
+  std::printf("%d passed, %d failed, %d skipped\n", ran + on_device + read + shim.ran() + shim.compiled() - failed,
+              failed, shim.skipped());
   return failed ? 1 : 0;
 }
 

@@ -239,7 +239,7 @@ void encode(const Scalar &v, uint8_t *p) {
 Oracle::Oracle(const Ast &ast, const Names &names, const Typed &typed, std::vector<Operand> operands,
                std::vector<int64_t> domain)
     : ast_(ast), names_(names), typed_(typed), operands_(std::move(operands)), domain_(std::move(domain)),
-      where_(domain_.size()), known_(ast.exprs.size() * 4) {
+      where_(domain_.size()), known_(ast.exprs.size() * 6) {
   count_ = 1;
   for (int64_t d : domain_) count_ *= d;
 }
@@ -333,6 +333,25 @@ Scalar Oracle::load(const Operand &o) const {
   // In a window the whole begins outside of what there is.
   const auto data = reinterpret_cast<uintptr_t>(o.data) + uintptr_t(at) * uintptr_t(bytes(o.type.dtype));
   return decode(o.type.dtype, reinterpret_cast<const uint8_t *>(data));
+}
+
+/// The element at indices, one an axis; what `..` stands for is read at the element's own place. What is out of bounds
+/// is not read.
+Scalar Oracle::read(ExprId e) {
+  const Operand &o = operands_[names_.of[e].index];
+  const Expr &x = ast_[e];
+  const bool was = exact_;
+  exact_ = false; // an index is worked in 64 bits wherever its element is used
+  int64_t at = 0;
+  for (size_t d = 0, written = 0; d < o.shape.size(); ++d) {
+    const bool own = x.dots >= 0 && int(d) >= x.dots && d < o.shape.size() - (x.count - size_t(x.dots));
+    const __int128 index = own ? o.shape[d] == 1 ? 0 : where_[domain_.size() - o.shape.size() + d]
+                               : evaluate(ast_.child(e, uint32_t(written++)), Use::Index).integer;
+    if ((index < 0 || index >= o.shape[d]) && fault_ == Outcome::Value) fault_ = Outcome::OutOfBounds;
+    if (fault_ == Outcome::Value) at += int64_t(index) * o.stride[d];
+  }
+  exact_ = was;
+  return fault_ == Outcome::Value ? decode(o.type.dtype, o.data + at * bytes(o.type.dtype)) : Scalar{o.type.dtype};
 }
 
 Outcome Oracle::element(int64_t position, uint8_t *out) {
@@ -433,9 +452,11 @@ Scalar Oracle::border(ExprId e) const {
 
 /// Each expression once an element, use and exactness: lets are shared.
 Scalar Oracle::evaluate(ExprId e, Use use) {
-  Known &known = known_[size_t(e) * 4 + size_t(use) * 2 + exact_];
+  Known &known = known_[size_t(e) * 6 + size_t(use) * 2 + exact_];
   if (known.element == element_) return known.value;
-  const Scalar value = find(e, use);
+  Scalar value = find(e, use);
+  // Integer data is i64 first between brackets.
+  if (use == Use::Index && value.type != DType::Index && is_integer(value.type)) value = convert(value, DType::I64);
   known = {element_, value};
   return value;
 }
@@ -467,6 +488,8 @@ Scalar Oracle::find(ExprId e, Use use) {
   }
   case ExprKind::Call:
     return call(e, use);
+  case ExprKind::Read:
+    return read(e);
   default:
     return operate(e, use);
   }

@@ -18,7 +18,7 @@ struct Operand {
   double real = 0;      // Float
 };
 
-enum class Outcome : uint8_t { Value, Overflow, ZeroDivision };
+enum class Outcome : uint8_t { Value, Overflow, ZeroDivision, OutOfBounds };
 
 /// One computed value. `type` says which member holds it: floats in `real` (exact in that type), everything else in
 /// `integer`.
@@ -61,6 +61,7 @@ private:
   bool compare(ExprId, const ExprType &);
   Scalar index_result(__int128, bool overflow);
   Scalar load(const Operand &) const;
+  Scalar read(ExprId);
 
   const Ast &ast_;
   const Names &names_;

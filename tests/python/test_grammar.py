@@ -155,15 +155,17 @@ def grammatical_codes() -> set[str]:
 
 
 # Refused for what a name means, not for the form.
-MEANING = {"xor-of-literals", "duplicate-axis", "let-hides", "used-before-let", "unused-let"}
+MEANING = {"xor-of-literals", "duplicate-axis", "let-hides", "used-before-let", "unused-let", "indexed-let"}
 WORD = re.compile(r"# c\n|\n|min\(x, y\)|let v =|\S+")
 WORDS = WORD.findall(
     "i n x min(x, y) clip( f32( ( ) ( ) : : ; ; \n , < <= == + - ** * / // % & | ^ ~ << not and or ! && || "
-    "else else 1 1 0x1f 2.5 .5 1e3 007 1_0 true nan # c\n if let x y x let w = = [b,t] [b ] [ .. ..,"
+    "else else 1 1 0x1f 2.5 .5 1e3 007 1_0 true nan # c\n if let x y x let w = = [b,t] [b ] [ .. .., "
+    "x[ s[ s[i] x[.., ] ]"
 )
 GOOD = [
     WORD.findall("i < n : x * 0.5 ; not ( i == 3 or x > 2 ) : ( x & y ) ; \n else - x ** 2"),
     WORD.findall("[ b , .. , t ] \n let v = x * 2 ; t < 3 : v ; let w = \n v + v ; else w ** 2"),
+    WORD.findall("i < n : x[ i - 1 ] * s[ .. , i ] ; else s[ i // 2 , .. , x ] + s[ .. ]"),
     WORD.findall("[ t , ] ; let v = t ; x * v ; let w = 1"),
 ]
 
@@ -206,6 +208,9 @@ def test_the_formal_grammar_accepts_the_same() -> None:
         "[\n b,\n t\n]\nx",
         "[]; x",
         "[..]\nlet v = x; v; let w = 2",
+        "x[i-1] + lut[int(x)] + w[(i)]",
+        "[b, t]; t < lens[b]: x[.., t // 2] + s[b, .., t] * s[..]; else x[b, ..]",
+        "s [\n i,\n i\n]",
     ],
 )
 def test_specs_are_in_both(spec: str) -> None:
@@ -237,6 +242,17 @@ def test_specs_are_in_both(spec: str) -> None:
         "let w == 2; x",
         "let w: 2; x",
         "else x; let w = 2",
+        "x[]",
+        "x[i",
+        "x[i,]",
+        "x[,i]",
+        "x[1:3]",
+        "x[i][0]",
+        "x[(i, i)]",
+        "x[.., i, ..]",
+        "(x)[i]",
+        "min(x, 1)[i]",
+        "x\n[i]",
     ],
 )
 def test_what_is_in_neither(spec: str) -> None:

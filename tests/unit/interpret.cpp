@@ -15,6 +15,7 @@ ArgType argument(std::string text) {
   else {
     t.kind = ArgKind::Tensor;
     if (text.ends_with("[]")) t.zero_dim = true, text.resize(text.size() - 2);
+    if (text.ends_with("]")) t.rank = int8_t(text[text.size() - 2] - '0'), text.resize(text.size() - 3);
     if (text == "bools") text = "bool"; // a tensor of them
     t.dtype = parse_dtype(text).value();
   }
@@ -36,6 +37,8 @@ Kernel lowered(const std::string &spec, const std::vector<std::string> &argument
   }
   for (const std::string &a : arguments)
     if (a.starts_with("-> ")) signature.out = parse_dtype(a.substr(3));
+  for (const std::string &a : arguments)
+    if (a.starts_with("rank: ") && names.needs_rank) signature.rank = a[6] - '0';
   const Typed typed = specialise(source, ast, names, signature, sink);
   for (const Diagnostic &d : sink.take())
     if (d.severity == Severity::Error) ADD_FAILURE() << render(d, source);
@@ -94,7 +97,8 @@ HostCall host_call(const Kernel &k, const std::vector<HostValue> &parameters, in
 }
 
 Constant interpret(const Kernel &k, const HostCall &call, int64_t position, int64_t count,
-                   const std::function<Constant(uint32_t)> &load) {
+                   const std::function<Constant(uint32_t)> &load,
+                   const std::function<Constant(uint32_t, const std::vector<Constant> &)> &read) {
   std::vector<Constant> at(k.insts.size());
   for (NodeId n = 0; n < k.insts.size(); ++n)
     if (k[n].op == Op::Const) at[n] = k.constants[k[n].a];
@@ -111,7 +115,13 @@ Constant interpret(const Kernel &k, const HostCall &call, int64_t position, int6
       const Inst &i = k[s.node];
       if (i.op == Op::Pos) at[s.node].integer = position;
       else if (i.op == Op::Load) at[s.node] = load(i.a);
-      else {
+      else if (i.op == Op::Read) {
+        std::vector<Constant> list;
+        for (const NodeId o : operands(k, s.node)) list.push_back(at[o]);
+        const bool reached = !i.sub || list[0].integer;
+        if (i.sub) list.erase(list.begin());
+        at[s.node] = reached ? read(k.reads[i.c].argument, list) : Constant{};
+      } else {
         std::vector<Constant> list;
         for (const NodeId o : operands(k, s.node)) list.push_back(at[o]);
         const DType from = k[operands(k, s.node)[0]].type;

@@ -12,7 +12,8 @@
 
 namespace elsewise::test {
 
-/// Arguments as "x: f32", "m: int", "g: float", "k: bool" (a parameter), "z: f32[]" (0-d), in any order; "-> f64" is
+/// Arguments as "x: f32", "m: int", "g: float", "k: bool" (a parameter), "z: f32[]" (0-d), "s: f32[2]" (with the rank
+/// that a read at indices needs), "rank: 3" of the domain, in any order; "-> f64" is
 /// what `dtype=` asks for. A spec that does not compile fails the test.
 Kernel lowered(const std::string &spec, const std::vector<std::string> &arguments = {});
 /// lowered(), then every pass with the verifier after each.
@@ -32,9 +33,10 @@ struct HostCall {
 HostCall host_call(const Kernel &, const std::vector<HostValue> &parameters, int64_t count);
 
 /// The value of output 0 at `position`, by the kernel's own schedule: bounds, guards, bodies, uniforms from their
-/// slots. `load` reads an argument there. Fails the test if index arithmetic leaves the 64 bits (128 where Form::wide)
-/// that a device has.
+/// slots. `load` reads an argument there, `read` at indices. Fails the test if index arithmetic leaves the 64 bits (128
+/// where Form::wide) that a device has.
 Constant interpret(const Kernel &, const HostCall &, int64_t position, int64_t count,
-                   const std::function<Constant(uint32_t argument)> &load);
+                   const std::function<Constant(uint32_t argument)> &load,
+                   const std::function<Constant(uint32_t argument, const std::vector<Constant> &indices)> &read = {});
 
 } // namespace elsewise::test

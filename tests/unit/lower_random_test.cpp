@@ -20,6 +20,18 @@ Constant read(const fuzz::Input &in, const std::vector<int64_t> &domain, int64_t
   return {s.integer, s.real};
 }
 
+/// At indices, of which no bounds pass has said anything here: an element that is not used may be out of bounds.
+Constant read_at(const fuzz::Input &in, const std::vector<Constant> &indices) {
+  int64_t at = 0;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    const __int128 index = indices[d].integer;
+    if (index < 0 || index >= in.shape[d]) return {};
+    at += int64_t(index) * in.stride[d];
+  }
+  const fuzz::Scalar s = fuzz::decode(in.type.dtype, in.data() + at * bytes(in.type.dtype));
+  return {s.integer, s.real};
+}
+
 bool equal(DType d, const Constant &a, const fuzz::Scalar &b, bool power) {
   if (!is_float(d)) return a.integer == b.integer;
   if (power) return true; // of floats promises no bits
@@ -32,7 +44,7 @@ bool chooses_by_data(const Kernel &k) {
   std::vector<bool> tensor(k.insts.size());
   bool chooses = false;
   for (NodeId n = 0; n < k.insts.size(); ++n) {
-    tensor[n] = k[n].op == Op::Load;
+    tensor[n] = k[n].op == Op::Load || k[n].op == Op::Read;
     for (const NodeId o : operands(k, n)) tensor[n] = tensor[n] || tensor[o];
     if (k[n].op == Op::Where || k[n].op == Op::Logic) chooses = chooses || tensor[k[n].a];
   }
@@ -86,7 +98,9 @@ void compare(uint64_t seed, int &ran) {
                           << print(k);
   if (c->outcome != fuzz::Outcome::Value) return;
   for (int64_t i = 0; i < n; ++i) {
-    const Constant got = interpret(k, call, i, n, [&](uint32_t a) { return read(*c->arguments[a], c->domain, i); });
+    const Constant got = interpret(
+        k, call, i, n, [&](uint32_t a) { return read(*c->arguments[a], c->domain, i); },
+        [&](uint32_t a, const std::vector<Constant> &indices) { return read_at(*c->arguments[a], indices); });
     const fuzz::Scalar want = fuzz::decode(c->typed.result, c->expected.data() + i * bytes(c->typed.result));
     ASSERT_TRUE(equal(c->typed.result, got, want, power))
         << "position " << i << ": got " << got.real << " " << (long long)got.integer << ", want " << want.real << " "

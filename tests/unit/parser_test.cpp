@@ -230,7 +230,8 @@ TEST(FixIts, MendWhatTheyAreOfferedFor) {
 TEST(Recovery, SeveralErrorsAtOnce) {
   EXPECT_EQ(codes(parsed("i<1: x +\n; i<2 y; i<3: x $ y\ni<4: (x\ni<5: foo(x)\nelse min(x)")),
             "missing-operand missing-colon stray-character unclosed-bracket unknown-function argument-count");
-  EXPECT_EQ(codes(parsed("[b, t]\nlet w = s[i]\nlet v = 2\nt < lens[b]: x[b, t]*w\nelse 0")), "not-yet own-element");
+  EXPECT_EQ(codes(parsed("[b, t]\nlet w = s[1:3]\nlet v = 2\nt < lens[]: x[b][t]*w\nelse w[0]")),
+            "slice empty-brackets second-brackets indexed-let");
   EXPECT_EQ(codes(parsed("[b, b, 3]\nlet w == 2\nlet i = 3\nx: 1\n[c]\nlet = 3\nelse len(2)*w")),
             "duplicate-axis not-an-axis let-without-assign let-hides header-not-first let-without-name no-length");
 }

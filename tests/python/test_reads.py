@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads at indices as people write them, on the CPU against plain torch: neighbours, gathers, tables, scales, packed
+bits, and what is refused, with the way out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import elsewise as ew
+import pytest
+
+torch = pytest.importorskip("torch")
+
+
+def arange(*shape: int) -> Any:
+    n = 1
+    for d in shape:
+        n *= d
+    return torch.arange(n, dtype=torch.float32).reshape(shape)
+
+
+def fixed(spec: str, **kinds: str) -> tuple[str, str]:
+    """The code of the first error, and the rule after its first fix-it."""
+    try:
+        kernel = ew.kernel(spec)
+        kernel.emit("torch", **{name: kind for name, kind in kinds.items() if name in kernel.arguments})
+    except (ew.SpecError, TypeError) as error:
+        first = next(d for d in error.diagnostics if d.error)  # type: ignore[union-attr]
+        return first.code, first.fixits[0].apply(spec) if first.fixits else ""
+    return "", spec
+
+
+# Neighbours
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 17, 1030])
+def test_neighbours_under_guards(n: int) -> None:
+    x = torch.randn(n)
+    left = torch.cat([x[:1] * 0, x[:-1]])
+    assert torch.equal(ew.kernel("i > 0: x[i-1]; else 0")(x), left)
+    assert torch.equal(ew.kernel("where(i > 0, x - x[i-1], x)")(x), torch.where(torch.arange(n) > 0, x - left, x))
+    smooth = x.clone()
+    smooth[1:-1] = (x[:-2] + x[1:-1] + x[2:]) / 3
+    assert torch.equal(ew.kernel("0 < i < n-1: (x[i-1] + x + x[i+1]) / 3; else x")(x), smooth)
+    assert torch.equal(ew.kernel("i == 0: 0; else x[i-1]")(x), left)
+
+
+def test_neighbours_of_a_picture() -> None:
+    x = arange(5, 7)
+    inner = "x[r-1, c] + x[r+1, c] + x[r, c-1] + x[r, c+1] - 4*x"
+    got = ew.kernel(f"[r, c]; border() >= 1: {inner}; else 0")(x)
+    want = torch.zeros(5, 7)
+    want[1:-1, 1:-1] = x[:-2, 1:-1] + x[2:, 1:-1] + x[1:-1, :-2] + x[1:-1, 2:] - 4 * x[1:-1, 1:-1]
+    assert torch.equal(got, want)
+
+
+def test_edges_by_clip_wrap_and_reflect() -> None:
+    x = torch.randn(9)
+    i = torch.arange(9)
+    for rule, at in {
+        "x[clip(i-3, 0, n-1)]": (i - 3).clamp(0, 8),
+        "x[wrap(i-3, n)]": (i - 3) % 9,
+        "x[(i+4) % n]": (i + 4) % 9,
+        "x[min(i+2, n-1)]": (i + 2).clamp(max=8),
+        "x[n-1-i]": 8 - i,
+        "x[reflect(i-3, n)]": (i - 3).abs(),
+        "x[i//2]": i // 2,
+        "x[i/2]": i // 2,
+        "x[i]": i,
+    }.items():
+        assert torch.equal(ew.kernel(rule)(x), x[at]), rule
+
+
+def test_own_places_along_the_other_axes() -> None:
+    x = torch.randn(3, 4, 8)
+    half = ew.kernel("[.., d]; d < len(d)/2: -x[.., d + len(d)/2]; else x[.., d - len(d)/2]")
+    want = torch.cat([-x[..., 4:], x[..., :4]], -1)
+    assert torch.equal(half(x), want)
+    w = torch.randn(4, 1)
+    assert torch.equal(ew.kernel("[b, h, t]; x * w[.., 0]")(x, w=w), x * w)
+    assert torch.equal(ew.kernel("[b, h, t]; x[b, .., clip(t+1, 0, len(t)-1)]")(x), x[:, :, [1, 2, 3, 4, 5, 6, 7, 7]])
+    assert torch.equal(ew.kernel("x[..] + x")(x), x * 2)
+
+
+# Tables, gathers, scales
+
+
+def test_lookup_table() -> None:
+    lut = torch.randn(256)
+    pixels = torch.randint(0, 256, (33, 21), dtype=torch.uint8)
+    assert torch.equal(ew.kernel("lut[clip(x, 0, len(lut)-1)]")(pixels, lut=lut), lut[pixels.long()])
+    short = lut[:100]
+    assert torch.equal(ew.kernel("lut[clip(x, 0, len(lut)-1)]")(pixels, lut=short), short[pixels.long().clamp(max=99)])
+    with pytest.raises((ew.SpecError, TypeError), match=r"clip\("):
+        ew.kernel("lut[clip(x, 0, 255)]")(pixels, lut=short)
+
+
+def test_gather_by_data() -> None:
+    x, to = torch.randn(50), torch.randint(-100, 100, (20,))
+    assert torch.equal(ew.kernel("[t]; x[wrap(at, len(x))]")(x=x, at=to), x[to % 50])
+    rows = torch.randn(6, 20)
+    pick = torch.randint(0, 6, (20,), dtype=torch.int32)
+    got = ew.kernel("[t]; rows[clip(pick, 0, len(rows)-1), t]")(rows=rows, pick=pick)
+    assert torch.equal(got, rows[pick.long(), torch.arange(20)])
+
+
+def test_scales_of_a_quantised_tensor() -> None:
+    q = torch.randint(-128, 128, (1000,), dtype=torch.int8)
+    s = torch.rand(8)
+    got = ew.kernel("q*s[i/128]")(q=q, s=s)
+    assert torch.equal(got, q * s[torch.arange(1000) // 128])
+    with pytest.raises(IndexError, match=r"s\[i/128\]"):
+        ew.kernel("q*s[i/128]")(q=q, s=s[:7])
+    out = torch.full((1000,), 7.0)
+    with pytest.raises(IndexError):
+        ew.kernel("q*s[i/128]")(q=q, s=s[:7], out=out)
+    assert (out == 7).all()
+    assert torch.equal(ew.kernel("q*s[i/block]")(q=q, s=s, block=128), got)
+
+
+def test_packed_nibbles() -> None:
+    w = torch.randint(0, 256, (50,), dtype=torch.uint8)
+    got = ew.kernel("(w[i//2] >> (4*(i%2))) & 15")(w=w, shape=100)
+    want = torch.stack([w & 15, w >> 4], -1).reshape(-1)
+    assert torch.equal(got.long(), want.long())
+    with pytest.raises(IndexError):
+        ew.kernel("(w[i//2] >> (4*(i%2))) & 15")(w=w, shape=102)
+
+
+def test_rows_of_their_own_length() -> None:
+    x = torch.randn(4, 10)
+    lens = torch.tensor([0, 3, 10, 11])
+    t = torch.arange(10)
+    got = ew.kernel("[b, t]; t < lens[b]: x; else 0")(x, lens=lens)
+    assert torch.equal(got, torch.where(t < lens[:, None], x, 0.0))
+    with pytest.raises(IndexError):
+        ew.kernel("[b, t]; t < lens[b]: x; else 0")(x, lens=lens[:3])
+    back = ew.kernel("[b, t]; let k = lens[b]; t < k <= len(t): x[b, clip(k-1-t, 0, len(t)-1)]; else x")(x, lens=lens)
+    want = x.clone()
+    for row, length in enumerate([0, 3, 10]):
+        want[row, :length] = x[row, :length].flip(0)
+    assert torch.equal(back, want)
+
+
+def test_a_bool_table_and_a_read_in_a_guard() -> None:
+    keep = torch.tensor([True, False, True])
+    x = torch.randn(5, 3)
+    assert torch.equal(ew.kernel("[b, c]; keep[c]: x; else 0")(x, keep=keep), torch.where(keep, x, 0.0))
+    y = torch.tensor([1.0, -1.0, 2.0, 3.0])
+    got = ew.kernel("i > 0 and x[i-1] > 0: x[i-1]; else 0")(y)
+    assert torch.equal(got, torch.tensor([0.0, 1.0, 0.0, 2.0]))
+
+
+def test_nothing_is_read_that_is_not_reached() -> None:
+    x = torch.randn(6)
+    assert torch.equal(ew.kernel("i < 3: s[i]; else x")(x, s=x[:3]), x)
+    assert torch.equal(ew.kernel("where(i < len(s), s[i], x)")(x, s=x[:3]), x)
+    assert torch.equal(ew.kernel("i >= len(s): x; else s[i]")(x, s=x[:0]), x)
+    assert torch.equal(ew.kernel("i >= len(s) or s[i] > 100: x; else 0")(x, s=x[:0]), x)
+
+
+def test_empty_tables() -> None:
+    empty = torch.zeros(0)
+    with pytest.raises(IndexError):
+        ew.kernel("x + lut[0]")(torch.ones(3), lut=empty)
+    assert ew.kernel("x + lut[0]")(torch.ones(0), lut=empty).shape == (0,)
+    with pytest.raises(IndexError):
+        ew.kernel("lut[clip(int(x), 0, len(lut)-1)]")(torch.ones(3), lut=empty)
+
+
+def test_integer_data_is_i64_in_brackets() -> None:
+    lut = torch.randn(600)
+    x = torch.tensor([0, 200, 255], dtype=torch.uint8)
+    assert torch.equal(ew.kernel("lut[clip(x + 300, 0, len(lut)-1)]")(x, lut=lut), lut[x.long() + 300])
+    low = torch.tensor([-128, 127], dtype=torch.int8)
+    assert torch.equal(ew.kernel("lut[clip(2*low + 256, 0, len(lut)-1)]")(low=low, lut=lut), lut[2 * low.long() + 256])
+
+
+def test_dtypes_of_tables_move() -> None:
+    for dtype in (torch.float16, torch.bfloat16, torch.float64, torch.int32, torch.uint8, torch.int64):
+        x = torch.arange(9).to(dtype)
+        got = ew.kernel("x[n-1-i]")(x)
+        assert got.dtype == dtype and torch.equal(got, x.flip(0))
+    strided = torch.randn(4, 6)[:, ::2].t()
+    assert torch.equal(ew.kernel("[r, c]; x[len(r)-1-r, c]")(strided), strided.flip(0))
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("spec", "code", "mended"),
+    [
+        ("x[-1]", "negative-index", "x[len(x)-1]"),
+        ("[b, t]; x[b, -2]", "negative-index", "[b, t]; x[b, len(x, 1)-2]"),
+        ("x[]", "empty-brackets", "x"),
+        ("x[i][0]", "second-brackets", "x[i, 0]"),
+        ("x[1:3]", "slice", "x[1+i]"),
+        ("x[::-1]", "slice", "x[len(x)-1-i]"),
+        ("x[(i, 0)]", "index-list", "x[i, 0]"),
+        ("x[..., 0]", "not-an-operator", "x[.., 0]"),
+        ("lut[x]", "index-not-whole", "lut[int(x)]"),
+        ("n[0]", "indexed-position", "n"),
+        ("let w = x*2; w[0]", "indexed-let", ""),
+    ],
+)
+def test_habits(spec: str, code: str, mended: str) -> None:
+    assert fixed(spec, x="f32", lut="f32") == (code, mended)
+
+
+def test_what_cannot_be_proved_is_refused() -> None:
+    for spec in ("lut[int(x)]", "x[at]", "x[i-int(y)]"):
+        code, mended = fixed(spec, x="f32", at="i64", lut="f32", y="f32")
+        assert code and "clip(" in mended, spec
+        assert fixed(mended, x="f32", at="i64", lut="f32", y="f32")[0] == "", mended
+    x = torch.randn(4)
+    with pytest.raises((ew.SpecError, TypeError), match=r"clip\(int\(x\), 0, len\(lut\)-1\)"):
+        ew.kernel("lut[int(x)]")(x, lut=x)
+
+
+def test_negative_indices_are_out_of_bounds() -> None:
+    x = torch.randn(4)
+    with pytest.raises(IndexError, match=r"x\[i-1\]"):
+        ew.kernel("x[i-1]")(x)
+    with pytest.raises(IndexError, match=r"do not count from the end|does not count from the end"):
+        ew.kernel("x[i-shift]")(x, shift=2)
+
+
+def test_calls_that_are_refused() -> None:
+    x = torch.randn(4, 5)
+    with pytest.raises((ew.SpecError, TypeError), match="axes"):
+        ew.kernel("x[i]")(x)
+    with pytest.raises(ValueError, match="clone"):
+        ew.kernel("[r, c]; x[r, len(c)-1-c]")(x, out=x)
+    with pytest.raises((TypeError, ValueError)):
+        ew.kernel("x + s[0]")(x, s=torch.tensor(1.0))
+    with pytest.raises((TypeError, ValueError)):
+        ew.kernel("x + s[0]")(x, s=1.0)
+    with pytest.raises(ValueError):
+        ew.kernel("[r, c]; x + w[.., c]")(x, w=torch.randn(3, 5))
+
+
+def test_the_torch_source_reads_the_same() -> None:
+    x, lens, lut = torch.randn(4, 10), torch.tensor([0, 3, 10, 11]), torch.randn(7)
+    rule = """
+        [b, t]
+        let k = lens[b]
+        t < k and t > 0: x[b, t-1] * lut[wrap(t, len(lut))]
+        where(t > 2, x[b, t-3], 0) > 0: 1
+        else x"""
+    names: dict[str, Any] = {}
+    exec(ew.kernel(rule).emit("torch", x="f32[2]", lens="i64[1]", lut="f32[1]"), names)
+    assert torch.equal(ew.kernel(rule)(x, lens=lens, lut=lut), names["rule"](x=x, lens=lens, lut=lut))
+    with pytest.raises(IndexError):
+        exec(ew.kernel("x[i]").emit("torch", x="f32[1]"), names)
+        names["rule"](x=torch.zeros(3), shape=4)

@@ -67,6 +67,10 @@ void ShimBackend::add(Case &&given, Seen &seen) {
   const api::TakeLaunches taking(taker);
   auto spec = api::compile(c.program.text, "<spec>");
   auto plan = spec ? api::plan(spec.value, call.call) : api::Result<api::PlanRef>{};
+  if (spec && plan.fault == api::Fault::Overflow) { // as below
+    --taken_;
+    return;
+  }
   if (!plan) return complain("the plan was refused: " + plan.message, c);
   auto done = api::run(*plan.value, call.call);
   if (done.fault == api::Fault::Overflow) { // refused on interval grounds, counted on the CPU

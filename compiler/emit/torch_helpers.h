@@ -168,10 +168,11 @@ inline constexpr std::array torch_helpers = {
     TorchHelper{"_unsigned", "", R"(def _unsigned(op, a, b, dtype):
     """`a op b` of uint16, uint32 or uint64, for which torch has few operations: on their bits as int64."""
     device = (a if torch.is_tensor(a) else b).device
-    a, b = (
-        v.to(torch.int64) if torch.is_tensor(v) else torch.tensor(v - (v >> 63 << 64), device=device) for v in (a, b)
-    )
     low = -(2**63)  # with which bits are in the order of the numbers they stand for
+    a, b = (
+        v.to(torch.int64) if torch.is_tensor(v) else torch.tensor((v - low) % 2**64 + low, device=device)
+        for v in (a, b)
+    )
     less, same = (a ^ low) < (b ^ low), a == b
     if op in ("<", "<=", ">", ">=", "==", "!="):
         return {"<": less, "<=": less | same, ">": ~(less | same), ">=": ~less, "==": same, "!=": ~same}[op]

@@ -71,7 +71,7 @@ void ShimBackend::add(Case &&given, Seen &seen) {
   auto counted = [&](api::Fault f) { // refused because it could not be ruled out, and counted on the CPU
     return f == api::Fault::Overflow || (f == api::Fault::ZeroDivision && c.data_decides);
   };
-  if (counted(plan.fault)) {
+  if (spec && counted(plan.fault)) {
     --taken_;
     return;
   }

@@ -124,6 +124,14 @@ def test_u64_to_float(floating: Any) -> None:
     assert ew.kernel("x * 1.0")(x).dtype == np.float32
 
 
+@pytest.mark.parametrize("dtype", (np.uint16, np.uint32, np.uint64), ids=lambda d: d.__name__)
+def test_what_is_not_reached_need_not_fit(dtype: Any) -> None:
+    """An integer that does not fit is an error only where some position reaches it; the torch source takes it too."""
+    x = whole(dtype, 6)
+    rule = ew.kernel("x >= 0: x; else x*(k - 7)")
+    assert rule(x=x, k=3).tolist() == x.tolist() and rule.check(x=x, k=3)
+
+
 def test_ratio_of_u64() -> None:
     """`ramp` compares and subtracts whole numbers exactly, u64 as such."""
     x = np.array([0, 2**63, 2**63 + 2**62, 2**64 - 1], np.uint64)

@@ -608,7 +608,7 @@ private:
   std::vector<NodeId> shared_noise(const std::vector<Choice> &choices) const {
     constexpr size_t most = 4; // each takes a buffer on the stack
     std::vector<NodeId> found;
-    if (!k.form.unit_pitch) return found;
+    if (!k.form.unit_pitch || k.bodies.size() != k.pieces.size()) return found;
     const auto see = [&](const std::vector<Step> &steps) {
       for (const Step &s : steps) {
         const Inst &i = k[s.node];

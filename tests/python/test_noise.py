@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Noise by position: the published vectors of its generator, what its numbers promise as a distribution, and that they
-depend on the seed, the stream and the position alone. Random programs (`ew_tests fuzz`) hold the emitted CUDA C to it."""
+depend on the seed, the stream and the position alone. Random programs (`ew_tests fuzz`) hold the CUDA C to it."""
 
 from __future__ import annotations
 
@@ -128,6 +128,45 @@ def test_data_as_a_seed() -> None:
     assert ew.kernel("rand(s)")(s=small).tolist() == [uniform(int(s), 0, 3)[k] for k, s in enumerate(small)]
 
 
+def test_many_pieces_and_streams_and_long_runs() -> None:
+    n = 9001  # several runs of words, which a segment begins anywhere in
+    streams = [uniform(SEED, t, n) for t in range(7)]
+    total = np.zeros(n, dtype=np.float32)
+    for u in streams:
+        total = total + u
+    got = ew.kernel("0 + " + " + ".join(f"rand(s, {t})" for t in range(7)))(shape=n, s=SEED)
+    assert np.array_equal(got, total)
+    cuts = [5, 6, 70, 1030, 1031, 2900, *range(3001, 3015), 5000, 8999]
+    spec = "; ".join(f"i < {cut}: {k} + rand(s, {k % 7})" for k, cut in enumerate(cuts)) + "; else rand(s, 6)"
+    want, begin = streams[6].copy(), 0
+    for k, cut in enumerate(cuts):
+        want[begin:cut] = np.float32(k) + streams[k % 7][begin:cut]
+        begin = cut
+    assert np.array_equal(ew.kernel(spec)(shape=n, s=SEED), want)
+    data = np.arange(n, dtype=np.int64) % 5
+    mixed = ew.kernel("rand(s) < 0.5: rand(d); i < 7000: rand(s, 1); else rand(i % 5)")(s=SEED, d=data)
+    by_seed = np.array([uniform(k, 0, n) for k in range(5)])[data, np.arange(n)]
+    late = np.where(np.arange(n) < 7000, streams[1], by_seed)
+    assert np.array_equal(mixed, np.where(streams[0] < 0.5, by_seed, late))
+
+
+def test_no_elements_and_in_place() -> None:
+    assert ew.kernel("rand(1)")(shape=(0,)).shape == (0,)
+    x = np.ones(5003, dtype=np.float32)
+    ew.kernel("rand(1) < 0.5: x; else randn(2)")(x, out=x)
+    assert np.array_equal(x, np.where(uniform(1, 0, 5003) < 0.5, 1, ew.kernel("randn(2)")(shape=5003)))
+
+
+def test_seed_arithmetic_beyond_64_bits_is_refused() -> None:
+    with pytest.raises(OverflowError):
+        ew.kernel("rand(s * s)")(shape=3, s=2**40)
+    assert ew.kernel("rand(i * s)")(shape=3, s=2**61).tolist() == [
+        uniform((k * 2**61) % 2**64, 0, 3)[k] for k in range(3)
+    ]
+    with pytest.raises(OverflowError):
+        ew.kernel("rand(0, i * s)")(shape=9, s=2**61)
+
+
 # --- types ------------------------------------------------------------------------------------------------------------
 
 
@@ -241,7 +280,9 @@ def test_normal_numbers_are_the_quantiles_of_their_words() -> None:
 
 def test_streams_seeds_and_neighbours_are_unrelated() -> None:
     a = ew.kernel("randn(1)")(shape=(COUNT,)).astype(np.float64)
-    others = [ew.kernel(spec)(shape=(COUNT,)) for spec in ("randn(2)", "randn(1, 1)", "randn(0, 1)", "randn(2**32 + 1)")]
+    others = [
+        ew.kernel(spec)(shape=(COUNT,)) for spec in ("randn(2)", "randn(1, 1)", "randn(0, 1)", "randn(2**32 + 1)")
+    ]
     for b in [*others, np.roll(a, 1), np.roll(a, 4), np.roll(a, 1024)]:
         assert abs((a * b).mean()) < 4.5 / math.sqrt(COUNT)
         assert abs((a**2 * b.astype(np.float64) ** 2).mean() - 1) < 4.5 * math.sqrt(8 / COUNT)

@@ -252,9 +252,29 @@ private:
       return described(n, [&](const Linear &l) { return choice(i.a, l, linear(i.b), linear(i.c)); });
     case Op::Call:
       return call(n, i);
+    case Op::Read: {
+      const Linear e = element(n, i);
+      if (!i.sub) return e;
+      return described(n, [&](const Linear &l) { return choice(k.operands[i.a], l, e, Linear::of(0)); });
+    }
     default:
       return unknown(n);
     }
+  }
+
+  /// What stands at the indices, whatever condition a read of it has.
+  Linear element(NodeId n, const Inst &i) {
+    std::string key = "e" + std::to_string(k.reads[i.c].argument);
+    const std::vector<NodeId> list = operands(k, n);
+    for (size_t o = i.sub; o < list.size(); ++o) key += "." + std::to_string(list[o]);
+    bool is_new = false;
+    const prove::Atom a = prover.atom(key, &is_new);
+    const Linear l = Linear::of_atom(a);
+    if (is_new) {
+      const Between t = of_type(i.type);
+      prover.fact(a, prover.all({at_least(l, int64_t(t.lo)), at_most(l, Linear::of(int64_t(t.hi)))}));
+    }
+    return l;
   }
 
   FormulaId choice(NodeId c, const Linear &l, const Linear &yes, const Linear &no) {
@@ -361,6 +381,10 @@ private:
     }
     case Op::Compare:
       return comparison(n, i);
+    case Op::Read: {
+      const FormulaId set = at_least(element(n, i), 1);
+      return i.sub ? prover.all({condition(k.operands[i.a]), set}) : set;
+    }
     default:
       return opaque(n);
     }

@@ -53,6 +53,14 @@ TEST(Bounds, ProvedByMapping) {
             "proved(0) checked(0) as-long(0 b) free");
 }
 
+TEST(Bounds, OneElementUnderTwoConditions) {
+  const Arguments rows{"x: f32[2]", "start: i64[1]"};
+  EXPECT_TRUE(unproved(bounds(lowered("[b, t]; 0 <= start[b] < len(t): x[b, start[b]]; else x", rows), {})).empty());
+  EXPECT_TRUE(
+      unproved(bounds(lowered("[b, t]; 0 <= t + start[b] < len(t): x[b, t + start[b]]; else x", rows), {})).empty());
+  EXPECT_FALSE(unproved(bounds(lowered("[b, t]; 0 <= start[0] < len(t): x[b, start[b]]; else x", rows), {})).empty());
+}
+
 TEST(Bounds, LeftToTheCall) {
   EXPECT_EQ(reading("s[i/128]", both), "proved(0) checked(0) as-long(0 flat) free");
   EXPECT_EQ(reading("s[2*i]", both), "checked(0)");

@@ -39,6 +39,7 @@ enum class Meaning : uint8_t {
   SquareRoot,
   Power, // of floats `**` is this row
   BitCount,
+  Between, // brings its first operand between the others
 };
 
 /// What may be said of a row's results. Between processors: Bits, or Ulp, where each is within `ulp` of the exact

@@ -208,7 +208,18 @@ std::string missing_axis(const Spec &spec, const Call &call) {
   return "";
 }
 
-// `shape=`; else the broadcast of the tensors, 0-d ones only if there is no other; else the shape of `out`.
+const Arg *sole_tensor(const Call &call) {
+  const Arg *only = nullptr;
+  for (const Arg &arg : call.args) {
+    if (arg.kind != ArgKind::Tensor) continue;
+    if (only) return nullptr;
+    only = &arg;
+  }
+  return only;
+}
+
+// `shape=`; else the broadcast of the tensors read elementwise, 0-d ones only if there is no other; else the shape of
+// `out`; else that of the only tensor.
 Result<Request> choose_domain(const Spec &spec, const Call &call, Request request) {
   const auto &names = spec.names.arguments;
   llvm::SmallVector<DimsRef, 8> shapes;
@@ -250,6 +261,9 @@ Result<Request> choose_domain(const Spec &spec, const Call &call, Request reques
                              : quoted(names[whose[0]]) + " has";
   } else if (call.out) {
     request.domain.assign(call.out->shape, call.out->shape + call.out->rank);
+  } else if (const Arg *only = sole_tensor(call)) {
+    request.domain.assign(only->shape, only->shape + only->rank);
+    from = "the only tensor has";
   } else {
     return refuse(spec, Fault::Value, "no tensor says which shape the result has; give `shape=` or `out=`");
   }
@@ -284,7 +298,9 @@ Result<Request> read_call(const Spec &spec, const Call &call) {
   Request request;
   for (size_t a = 0; a < names.size(); ++a) {
     const Arg &arg = call.args[a];
-    request.signature.args.push_back({arg.kind, arg.kind == ArgKind::Tensor ? arg.dtype : DType::F32, zero_dim(arg)});
+    const bool counted = arg.kind == ArgKind::Tensor && is_indexed(spec.names, a);
+    request.signature.args.push_back({arg.kind, arg.kind == ArgKind::Tensor ? arg.dtype : DType::F32, zero_dim(arg),
+                                      int8_t(counted ? std::min(arg.rank, 64) : -1)});
   }
   if (call.out && call.out->kind != ArgKind::Tensor) return refuse(spec, Fault::Type, "`out` is not a tensor");
   if (call.out && call.has_dtype && call.dtype != call.out->dtype)

@@ -100,6 +100,21 @@ std::string complete(const Spec &spec, const EmitRequest &request, Signature &si
   return "";
 }
 
+// How many axes the tensors read at indices have: as given, else as many as there are indices, and with `..` those of
+// the domain too.
+void count_axes(const Spec &spec, const EmitRequest &request, int domain, Signature &signature) {
+  for (ExprId e = 0; e < spec.ast.exprs.size(); ++e) {
+    const Expr &read = spec.ast[e];
+    if (read.kind != ExprKind::Read || spec.names.of[e].binding != Binding::Argument) continue;
+    const uint32_t a = spec.names.of[e].index;
+    ArgType &type = signature.args[a];
+    if (type.kind != ArgKind::Tensor) continue;
+    const bool given = a < request.ranks.size() && request.ranks[a] >= 0;
+    const int indices = int(read.count), all = read.dots >= 0 ? std::max(indices, domain) : indices;
+    type.rank = int8_t(given ? std::min(request.ranks[a], 64) : std::max<int>(type.rank, std::min(all, 64)));
+  }
+}
+
 int domain_rank(const Spec &spec, const EmitRequest &request) {
   int rank = request.rank;
   if (rank < 0) { // what is only asked for its lengths has no say, unless it is the only tensor
@@ -138,12 +153,15 @@ std::string choose_form(const Spec &spec, const Typing &typing, const EmitReques
     form = make_form(loop, typing.typed.result, typing.operands, typing.positions.flat, machine);
     form.rows = uint8_t(request.rows), form.narrow = request.rows > 0 && machine == Machine::Cuda;
   }
+  for (size_t a = 0; a < typing.operands.size(); ++a) form.dense.push_back(is_indexed(spec.names, a));
   if (!request.in_place) return "";
   for (size_t a = 0; a < typing.operands.size(); ++a) {
     if (!typing.operands[a].read || typing.operands[a].zero_dim) continue;
     if (typing.operands[a].dtype != typing.typed.result)
       return "in place, `" + spec.names.arguments[a] + "` would have to be of the result's dtype " +
              spelling(typing.typed.result) + ", not " + spelling(typing.operands[a].dtype);
+    if (is_indexed(spec.names, a))
+      return "in place, `" + spec.names.arguments[a] + "` would be overwritten before it is read at indices";
     form.same_view[a] = true;
     return "";
   }
@@ -241,6 +259,7 @@ Result<std::string> emit(const Spec &spec, const EmitRequest &request) noexcept 
   if (std::string why = wrong_rank(spec.ast.header, size_t(domain_rank(spec, request))); !why.empty())
     return refuse(spec, Fault::Value, why);
   if (spec.names.needs_rank) signature.rank = domain_rank(spec, request);
+  count_axes(spec, request, domain_rank(spec, request), signature);
   const std::vector<bool> none(signature.args.size());
   Typing *typing = nullptr;
   {

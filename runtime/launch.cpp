@@ -50,6 +50,12 @@ void fill_layout(const Plan &plan, Launch &launch) {
     case SlotKind::In:
       pointer = int32_t(s.index);
       break;
+    case SlotKind::Table:
+      pointer = int32_t(s.index);
+      break;
+    case SlotKind::TableStride:
+      slot.integer = plan.operands[s.index].table_stride[s.box];
+      break;
     case SlotKind::Shift:
       launch.shift = at;
       break;
@@ -102,6 +108,8 @@ Fault kind_of(HostFault::What what) {
     return Fault::ZeroDivision;
   case HostFault::NotANumber:
     return Fault::Value;
+  case HostFault::OutOfBounds:
+    return Fault::Index;
   case HostFault::None:
     break;
   }
@@ -119,7 +127,8 @@ Result<bool> settle(const Plan &plan, const Launch &launch, const Call &call, st
   thread_local std::vector<uint8_t> poisoned;
   llvm::SmallVector<HostValue, 16> params(call.args.size());
   for (size_t a = 0; a < call.args.size(); ++a)
-    if (!plan.operands[a].tensor && !plan.operands[a].measured) params[a] = host_value_of(call.args[a]);
+    if (!plan.operands[a].tensor && !plan.operands[a].measured && !plan.operands[a].table)
+      params[a] = host_value_of(call.args[a]);
   const HostDomain &domain = plan.host;
   variant.program.run({params.data(), params.size()}, domain, values, poisoned);
 

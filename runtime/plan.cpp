@@ -36,6 +36,28 @@ Result<std::shared_ptr<Plan>> refuse(const Spec &spec, Fault f, std::string mess
   return fault<std::shared_ptr<Plan>>(f, std::move(message), spec);
 }
 
+// Axes that the rule reads at the element's own position: as long as the domain's, or repeated.
+std::string wrong_own_axes(const Spec &spec, const Kernel &kernel, const Call &call, DimsRef domain) {
+  for (const Inst &i : kernel.insts) {
+    if (i.op != Op::Read) continue;
+    const Reading &r = kernel.reads[i.c];
+    const Arg &arg = call.args[r.argument];
+    const std::string name = "`" + spec.names.arguments[r.argument] + "`",
+                      shapes = ": " + name + " has shape " + show_shape(shape_of(arg)) + ", the domain " +
+                               show_shape(domain);
+    for (int32_t axis = 0; axis < arg.rank; ++axis) {
+      if (!(r.own >> axis & 1)) continue;
+      const int64_t at = int64_t(domain.size()) - arg.rank + axis; // aligned from the right
+      if (at < 0) return "`..` in an index of " + name + " stands for axes that the domain lacks" + shapes;
+      if (arg.shape[axis] != 1 && arg.shape[axis] != domain[size_t(at)])
+        return "`..` reads " + name + " at each element's own position, and lengths " +
+               std::to_string(arg.shape[axis]) + " and " + std::to_string(domain[size_t(at)]) + " on axis " +
+               std::to_string(axis) + " of it differ" + shapes;
+    }
+  }
+  return "";
+}
+
 Result<std::shared_ptr<Plan>> make_plan(const Spec &spec, const Call &call) {
   auto read = read_call(spec, call);
   if (!read) return pass_on<std::shared_ptr<Plan>>(std::move(read));
@@ -78,12 +100,19 @@ Result<std::shared_ptr<Plan>> make_plan(const Spec &spec, const Call &call) {
     const Arg &arg = call.args[a];
     PlannedOperand operand;
     operand.host_scalar = request.host_scalar[a];
-    operand.measured = !spec.names.elementwise[a];
-    operand.tensor = arg.kind == ArgKind::Tensor && !operand.host_scalar && !operand.measured;
+    operand.table = is_indexed(spec.names, a);
+    operand.measured = !spec.names.elementwise[a] && !operand.table;
+    operand.tensor = arg.kind == ArgKind::Tensor && !operand.host_scalar && spec.names.elementwise[a];
     if (arg.kind == ArgKind::Tensor) plan.shapes[a].assign(arg.shape, arg.shape + arg.rank);
-    if (operand.tensor) {
+    if (operand.tensor || operand.table)
       if (too_far(shape_of(arg), stride_of(arg), bytes(arg.dtype)))
         return refuse(spec, Fault::Value, "`" + spec.names.arguments[a] + "` spans more memory than there is");
+    if (operand.table) {
+      operand.bytes = bytes(arg.dtype);
+      for (int32_t d = 0; d < arg.rank; ++d) operand.table_stride.push_back(arg.shape[d] == 1 ? 0 : arg.stride[d]);
+      operand.table_extremes = extremes(shape_of(arg), ref(operand.table_stride), operand.bytes);
+    }
+    if (operand.tensor) {
       sources.push_back({shape_of(arg), stride_of(arg)});
       operand.bytes = bytes(arg.dtype);
       operand.stride = over_domain(shape_of(arg), stride_of(arg), domain);
@@ -111,8 +140,12 @@ Result<std::shared_ptr<Plan>> make_plan(const Spec &spec, const Call &call) {
     plan.loop.inputs.resize(plan.operands.size());
     plan.loop.out.inner = 1;
   }
+  if (std::string why = wrong_own_axes(spec, plan.typing->kernel, call, domain); !why.empty())
+    return refuse(spec, Fault::Value, why);
   plan.form =
       make_form(plan.loop, plan.dtype, plan.typing->operands, plan.typing->positions.flat, plan.machine, ref(axes));
+  for (const PlannedOperand &o : plan.operands) // an axis of one element that is no element's own is read at 0
+    plan.form.dense.push_back(o.table && !o.table_stride.empty() && o.table_stride.back() == 1);
   for (const Dims &shape : plan.shapes) plan.each.push_back(ref(shape));
   plan.host = HostDomain(plan.count);
   plan.host.axes = ref(plan.lengths), plan.host.shapes = plan.each;
@@ -121,6 +154,7 @@ Result<std::shared_ptr<Plan>> make_plan(const Spec &spec, const Call &call) {
   plan.bytes_per_position = out_bytes;
   for (size_t a = 0; a < plan.operands.size(); ++a) {
     PlannedOperand &o = plan.operands[a];
+    if (o.table) plan.bytes_per_position += o.bytes;
     if (!o.tensor) continue;
     o.may_be_vector = plan.machine == Machine::Cuda && plan.form.args[a] == Access::Vector;
     o.may_alias = request.signature.args[a].dtype == plan.dtype && same_walk(domain, ref(o.stride), ref(plan.stride));

@@ -15,6 +15,27 @@ bool apart(uintptr_t a, const Extremes &of_a, uintptr_t b, const Extremes &of_b)
   return a + uintptr_t(of_a.high) <= b + uintptr_t(of_b.low) || b + uintptr_t(of_b.high) <= a + uintptr_t(of_a.low);
 }
 
+// A tensor that is read at indices: any of its elements may be wanted after any element of `out` was written.
+std::string wrong_table(const Plan &plan, size_t a, const Call &call) {
+  const PlannedOperand &o = plan.operands[a];
+  const Dims &shape = plan.shapes[a];
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return ""; // nothing can be read of it
+  const uintptr_t at = reinterpret_cast<uintptr_t>(call.args[a].data),
+                  out = reinterpret_cast<uintptr_t>(call.out->data);
+  if (!at) return name_of(plan, a) + " has no memory";
+  if (at % uintptr_t(o.bytes))
+    return name_of(plan, a) + " is not aligned to its dtype " + spelling(call.args[a].dtype) + "; pass a copy";
+  if (plan.count == 0 || apart(at, o.table_extremes, out, plan.out_extremes)) return "";
+  // Both views over the axes of the one, then those of the other.
+  Dims lengths(shape), table(shape.size() + plan.shape.size(), 0), own(shape.size(), 0);
+  for (size_t d = 0; d < shape.size(); ++d) table[d] = o.table_stride[d] * o.bytes;
+  lengths.append(plan.shape.begin(), plan.shape.end()), own.append(plan.out_stride.begin(), plan.out_stride.end());
+  if (!overlap({at, ref(table), o.bytes}, {out, ref(own), bytes(plan.dtype)}, ref(lengths))) return "";
+  return "`out` overlaps " + name_of(plan, a) +
+         ", which the rule reads at indices, so elements would be overwritten before they are read; pass `" +
+         plan.spec->names.arguments[a] + ".clone()`";
+}
+
 // Overlap of `out` with what is not the identical view, and alignment. Empty: fine.
 std::string wrong_memory(const Plan &plan, const Launch &launch, const Call &call) {
   const uintptr_t out = reinterpret_cast<uintptr_t>(call.out->data);
@@ -23,6 +44,8 @@ std::string wrong_memory(const Plan &plan, const Launch &launch, const Call &cal
     return std::string("`out` is not aligned to its dtype ") + spelling(plan.dtype) + "; give a fresh one";
   for (size_t a = 0; a < plan.operands.size(); ++a) {
     const PlannedOperand &o = plan.operands[a];
+    if (o.table)
+      if (std::string wrong = wrong_table(plan, a, call); !wrong.empty()) return wrong;
     if (!o.tensor) {
       if (o.host_scalar && !call.args[a].data) return name_of(plan, a) + " has no memory";
       continue;
@@ -61,7 +84,8 @@ std::string wrong_place(const Plan &plan, const Call &call) {
   };
   std::string wrong = look("`out`", *call.out);
   for (size_t a = 0; a < plan.operands.size() && wrong.empty(); ++a)
-    if (plan.operands[a].tensor || plan.operands[a].host_scalar) wrong = look(name_of(plan, a), call.args[a]);
+    if (plan.operands[a].tensor || plan.operands[a].host_scalar || plan.operands[a].table)
+      wrong = look(name_of(plan, a), call.args[a]);
   return wrong;
 }
 

@@ -83,12 +83,20 @@ struct PlannedOperand {
   bool tensor = false; // on the plan's device
   bool host_scalar = false;
   bool measured = false;      // only its lengths are asked for
+  bool table = false;         // read at indices
   bool may_be_vector = false; // contiguous, and every row starts where the output's does: left to addresses
   bool may_alias = false;     // has the output's dtype and walks memory as it does
   int32_t bytes = 1;
   Dims stride; // over the domain, in bytes
   Extremes extremes;
+  Dims table_stride; // of a table, in elements, along its own axes: 0 where there is one element
+  Extremes table_extremes;
 };
+
+/// True if the rule reads the argument at indices.
+inline bool is_indexed(const Names &names, size_t argument) {
+  return argument < names.indexed.size() && names.indexed[argument];
+}
 
 class Plan {
 public:

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A spec under one signature: typed, lowered, and what its layout will depend on. It knows no shapes.
 #include "compiler/lower/lower.h"
+#include "compiler/passes/bounds.h"
+#include "compiler/passes/fold.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/rewrite.h"
+#include "grammar/builtins.h"
 #include "runtime/spec.h"
 #include <algorithm>
 
@@ -27,6 +30,57 @@ static Kernel read_on_host(Kernel kernel, const std::vector<bool> &host_scalar) 
   return prune(kernel); // without the loads that nothing uses now
 }
 
+// Where a read stands in the text; no_expr: nowhere, which cannot be.
+static ExprId expression_of(const Ast &ast, Span where) {
+  for (ExprId e = 0; e < ast.exprs.size(); ++e)
+    if (ast[e].kind == ExprKind::Read && ast[e].where == where) return e;
+  return no_expr;
+}
+
+static std::string_view length_name() {
+  for (const Builtin &row : builtins())
+    if (row.rule == Rule::Length) return row.name;
+  return {};
+}
+
+// Says what each index would need, and offers to clip it.
+static void refuse_unproved(const Spec &spec, const Kernel &kernel, Sink &sink) {
+  std::vector<std::pair<Span, uint32_t>> told; // of several nodes that stand in one place
+  for (const Unproved &u : unproved(kernel)) {
+    const Span where = kernel.span(u.node);
+    const std::pair<Span, uint32_t> place{where, u.axis};
+    if (std::find(told.begin(), told.end(), place) != told.end()) continue;
+    told.push_back(place);
+    const ExprId e = expression_of(spec.ast, where);
+    if (e == no_expr) {
+      sink.report(Code::IndexUnproved, where, {std::string(spec.source.slice(where)), "its index stays in bounds"});
+      continue;
+    }
+    const Expr &read = spec.ast[e];
+    const Argument &of = kernel.arguments[kernel.reads[kernel[u.node].c].argument];
+    // Axes behind `..` are counted from the right.
+    const bool behind = read.dots >= 0 && u.axis >= uint32_t(read.dots);
+    const uint32_t k = behind ? u.axis - (uint32_t(of.type.rank) - read.count) : u.axis;
+    const Span index = spec.ast.bare(e, k);
+    const std::string text(spec.source.slice(index)),
+        length = std::string(length_name()) + "(" + of.name +
+                 (u.axis ? ", " + std::to_string(behind ? int(k) - int(read.count) : int(u.axis)) : "") + ")",
+        lower = "`" + text + "` is 0 or more", upper = "`" + text + "` is below `" + length + "`";
+    elsewise::Diagnostic &d =
+        sink.report(Code::IndexUnproved, index,
+                    {std::string(spec.source.slice(where)), u.below && u.above ? lower + " and below `" + length + "`"
+                                                            : u.below          ? lower
+                                                                               : upper});
+    const Builtin *clipping = nullptr;
+    for (const Builtin &row : builtins())
+      if (row.meaning == Meaning::Between) clipping = &row;
+    if (clipping)
+      d.fixits.push_back(
+          {index, std::string(clipping->name) + "(" + text + ", 0, " + length + "-1)", "keep the index in bounds"});
+    d.note = "guards and `where` conditions that lead to the read count, as `0 <= k < " + length + "` does";
+  }
+}
+
 Result<Typing *> typing_for(const Spec &spec, const Signature &signature, const std::vector<bool> &host_scalar) {
   Result<Typing *> result;
   for (Typing &t : spec.typings)
@@ -39,6 +93,11 @@ Result<Typing *> typing_for(const Spec &spec, const Signature &signature, const 
   if (sink.failed()) return spec_fault<Typing *>(sink, spec.source);
   if (!typing.typed.complete) return fault<Typing *>(Fault::Internal, "the types of the rule are not complete", spec);
   typing.kernel = read_on_host(lower(spec.source, spec.ast, spec.names, signature, typing.typed), host_scalar);
+  if (!typing.kernel.reads.empty()) {
+    typing.kernel = bounds(fold(typing.kernel, {}), {});
+    refuse_unproved(spec, typing.kernel, sink);
+    if (sink.failed()) return spec_fault<Typing *>(sink, spec.source);
+  }
 
   std::string error;
   const Kernel scheduled = run_passes(typing.kernel, PassOptions{}, &error);

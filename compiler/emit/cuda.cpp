@@ -29,6 +29,12 @@ void KernelPrinter::print_signature(Lines &out) {
     case SlotKind::In:
       parameters.push_back("const " + std::string(stored(dtype(s.index))) + " *__restrict__ " + names_.args[s.index]);
       break;
+    case SlotKind::Table:
+      parameters.push_back("const " + std::string(stored(dtype(s.index))) + " *__restrict__ " + names_.tables[s.index]);
+      break;
+    case SlotKind::TableStride:
+      parameters.push_back("i64 " + names_.steps[s.index][s.box]);
+      break;
     case SlotKind::Uniform: {
       const DType d = k_[k_.uniforms[s.index]].type;
       parameters.push_back(std::string(d == DType::Index ? "i64" : value(d, false)) + " " + names_.uniforms[s.index]);
@@ -135,6 +141,7 @@ void KernelPrinter::print_head(Lines &out) const {
             : type.kind == ArgKind::Int  ? "int"
             : type.kind == ArgKind::Bool ? "bool"
                                          : "float";
+    if (has(SlotKind::Table, a)) line += "[" + num(type.rank) + "]";
     if (type.kind == ArgKind::Tensor && !same_view(a) && has(SlotKind::In, a)) line += how[int(access(a))];
   }
   line += (line.empty() ? "-> " : " -> ") + std::string(spelling(k_.outputs[0])) +

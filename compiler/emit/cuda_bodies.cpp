@@ -44,6 +44,11 @@ std::string KernelPrinter::position_of_axis(uint32_t axis, bool lanes) const {
 std::string KernelPrinter::call(const std::string &name, const Reads &r, bool lanes) const {
   std::vector<std::string> args;
   for (uint32_t a : r.args) args.push_back(element(a, lanes));
+  for (uint32_t a : r.tables) {
+    args.push_back(names_.tables[a]);
+    for (const std::string &step : names_.steps[a])
+      if (!step.empty()) args.push_back(step);
+  }
   for (uint32_t u : r.uniforms) args.push_back(names_.uniforms[u]);
   if (r.position) args.push_back(position(lanes));
   for (uint32_t a : r.axes) args.push_back(position_of_axis(a, lanes));

@@ -5,6 +5,7 @@
 #include "compiler/ir/rows.h"
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <unordered_map>
 
 namespace elsewise::cuda {
@@ -77,8 +78,10 @@ public:
     count(n);
     // Moved as bits: a stored bool may hold any byte.
     if (k_[n].op == Op::Load && k_[n].type == as) return {names_.args[k_[n].a], Atom, true};
+    if (k_[n].op == Op::Read && k_[n].type == as) return element(n);
     return text(n);
   }
+  bool trusting = false; // a read under the arm of a `?:`, `&&` or `||` that says its condition does without it
   std::vector<std::string> locals;
   bool in_body = false; // of the kernel, where positions have 64 bits
 
@@ -134,6 +137,9 @@ private:
       break;
     case Op::Unary:
       base = "inverse";
+      break;
+    case Op::Read:
+      base = "element";
       break;
     case Op::Compare:
     case Op::Logic:
@@ -203,7 +209,7 @@ private:
       make_local(longest, text(longest));
       t = fresh_text(n);
     }
-    const bool is_name = t.prec == Atom && t.s.find('(') == std::string::npos;
+    const bool is_name = t.prec == Atom && t.s.find_first_of("([") == std::string::npos;
     if (uses_[n] > 1 && !is_leaf(k_, n) && !is_name) return make_local(n, t);
     return inline_[n] = t;
   }
@@ -238,7 +244,10 @@ private:
         const Text t = text(o);
         return wrap(t, t.prec == LogicalAnd && !is_and ? Atom : prec); // `a && b || c` is clearer with parentheses
       };
-      const std::string a = side(i.a), b = side(i.b);
+      const std::string a = side(i.a);
+      known_.push_back({i.a, is_and});
+      const std::string b = side(i.b);
+      known_.pop_back();
       return {a + (is_and ? " && " : " || ") + b, prec, true};
     }
     case Op::Where: {
@@ -247,8 +256,17 @@ private:
         const bool wide_literal = is_literal(k_, o) && (i.type == DType::I64 || i.type == DType::Index);
         return wide_literal ? Text{literal(i.type, k_.constants[k_[o].a], k_.form.wide, true), Prefix, true} : text(o);
       };
-      const Text a = arm(i.b), b = arm(i.c);
+      known_.push_back({i.a, true});
+      const Text a = arm(i.b);
+      known_.back().second = false;
+      const Text b = arm(i.c);
+      known_.pop_back();
       return {c + " ? " + wrap(a, LogicalOr) + " : " + wrap(b, Conditional), Conditional, a.exact && b.exact};
+    }
+    case Op::Read: {
+      const Text bits = element(n);
+      if (i.type == DType::Bool) return {wrap(bits, Relation) + " != 0", Equality, true};
+      return bits;
     }
     case Op::Cast:
       return cast(n);
@@ -262,6 +280,35 @@ private:
       break; // host nodes come as uniforms
     }
     return {"/* no uniform for a host node */", Atom, false};
+  }
+
+  // What is in memory at the indices: `lut[k]`, and `c ? lut[k] : 0` where it is not always read.
+  Text element(NodeId n) {
+    const Inst &i = k_[n];
+    const uint32_t a = k_.reads[i.c].argument;
+    const std::vector<NodeId> list = operands(k_, n);
+    const NodeId condition = i.sub ? list[0] : no_node;
+    const std::string guard =
+        condition == no_node || (trusting && is_known(condition)) ? "" : wrap(text(condition), LogicalOr) + " ? ";
+    std::string place;
+    for (size_t axis = 0; axis + i.sub < list.size(); ++axis) {
+      const std::string &step = names_.steps[a][axis];
+      Text at = text(list[i.sub + axis]);
+      if (k_.form.wide) at = c_cast("i64", at);
+      const bool alone = list.size() - i.sub == 1;
+      place += (axis ? " + " : "") + (step.empty() ? alone ? at.s : wrap(at, Sum) : wrap(at, Product) + " * " + step);
+    }
+    const std::string read = names_.tables[a] + "[" + place + "]";
+    return guard.empty() ? Text{read, Atom, true} : Text{guard + read + " : 0", Conditional, bytes(i.type) >= 4};
+  }
+
+  bool is_known(NodeId condition) const {
+    if (std::find(known_.begin(), known_.end(), std::pair(condition, true)) != known_.end()) return true;
+    const Inst &i = k_[condition];
+    if (i.op != Op::Logic) return false;
+    if (LogicOp(i.sub) == LogicOp::And) return is_known(i.a) && is_known(i.b);
+    return LogicOp(i.sub) == LogicOp::Not &&
+           std::find(known_.begin(), known_.end(), std::pair(i.a, false)) != known_.end();
   }
 
   Text unary(NodeId n) {
@@ -488,6 +535,7 @@ private:
   const KernelNames &names_;
   Helpers &helpers_;
   std::set<std::string, std::less<>> taken_;
+  std::vector<std::pair<NodeId, bool>> known_; // conditions that hold, or fail, where the text at hand stands
   std::unordered_map<NodeId, uint32_t> uses_;
   std::unordered_map<NodeId, Text> done_;   // nodes that have a name
   std::unordered_map<NodeId, Text> inline_; // nodes that are spelt where they are used
@@ -508,9 +556,13 @@ Reads reads(const Kernel &k, NodeId root) {
     else if (k[n].op == Op::Load) r.args.push_back(k[n].a);
     else if (k[n].op == Op::Pos && k[n].a == flat_axis) r.position = true;
     else if (k[n].op == Op::Pos) r.axes.push_back(k[n].a);
-    else
+    else {
+      if (k[n].op == Op::Read) r.tables.push_back(k.reads[k[n].c].argument);
       for (NodeId o : operands(k, n)) stack.push_back(o);
+    }
   }
+  std::sort(r.tables.begin(), r.tables.end());
+  r.tables.erase(std::unique(r.tables.begin(), r.tables.end()), r.tables.end());
   std::sort(r.args.begin(), r.args.end());
   r.args.erase(std::unique(r.args.begin(), r.args.end()), r.args.end());
   std::sort(r.uniforms.begin(), r.uniforms.end());
@@ -524,6 +576,11 @@ void print_function(const Kernel &k, const KernelNames &names, Helpers &helpers,
   std::vector<std::string> parameters;
   auto dtype_of = [&](uint32_t a) { return k.arguments[a].type.dtype; };
   for (uint32_t a : r.args) parameters.push_back(std::string(stored(dtype_of(a))) + " " + names.args[a]);
+  for (uint32_t a : r.tables) {
+    parameters.push_back("const " + std::string(stored(dtype_of(a))) + " *__restrict__ " + names.tables[a]);
+    for (const std::string &step : names.steps[a])
+      if (!step.empty()) parameters.push_back("i64 " + step);
+  }
   for (uint32_t u : r.uniforms) {
     const DType d = k[k.uniforms[u]].type;
     parameters.push_back(std::string(d == DType::Index ? "i64" : value(d, false)) + " " + names.uniforms[u]);
@@ -532,9 +589,16 @@ void print_function(const Kernel &k, const KernelNames &names, Helpers &helpers,
   if (r.position) parameters.push_back(position + "i");
   for (uint32_t a : r.axes) parameters.push_back(position + names.axes[a]);
 
-  Printer printer(k, names, helpers);
   const bool guard = type == "bool";
-  const Text body = printer.root(root, guard ? DType::Bool : k.outputs[0]);
+  const DType as = guard ? DType::Bool : k.outputs[0];
+  std::optional<Printer> at(std::in_place, k, names, helpers);
+  at->trusting = !r.tables.empty();
+  Text body = at->root(root, as);
+  if (!at->locals.empty() && at->trusting) { // a local is worked out ahead of the conditions that it stood under
+    at.emplace(k, names, helpers);
+    body = at->root(root, as);
+  }
+  const Printer &printer = *at;
   std::string open = "__device__ " + std::string(type) + " " + std::string(name) + "(", line = open;
   for (size_t p = 0; p < parameters.size(); ++p) line += (p ? ", " : "") + parameters[p];
   line += ") { return " + body.s + "; }";

@@ -8,9 +8,11 @@ namespace elsewise::cuda {
 
 /// Names that the kernel's parameters have in emitted code.
 struct KernelNames {
-  std::vector<std::string> args;     // by argument
-  std::vector<std::string> uniforms; // by index into Kernel::uniforms
-  std::vector<std::string> axes;     // by index into Kernel::axes: positions, as device functions have them
+  std::vector<std::string> args;               // by argument
+  std::vector<std::string> uniforms;           // by index into Kernel::uniforms
+  std::vector<std::string> axes;               // by index into Kernel::axes: positions, as device functions have them
+  std::vector<std::string> tables;             // by argument: its pointer as it is read at indices
+  std::vector<std::vector<std::string>> steps; // by argument: the stride of each of its axes; empty: 1
   std::set<std::string, std::less<>> taken;
 
   /// `wish`, or `wish` with underscores appended until nothing else has that name; the name is then taken.
@@ -20,9 +22,10 @@ struct KernelNames {
 /// "x_f32".
 std::string typed_name(std::string name, DType);
 
-/// What a device function is given: elements of arguments, uniforms, the flat position, those of axes; in this order.
+/// What a device function is given: elements of arguments, tensors read at indices, uniforms, the flat position, those
+/// of axes; in this order.
 struct Reads {
-  std::vector<uint32_t> args, uniforms;
+  std::vector<uint32_t> args, tables, uniforms;
   bool position = false;
   std::vector<uint32_t> axes;
 };

@@ -90,6 +90,11 @@ private:
     return std::any_of(slots_.begin(), slots_.end(),
                        [&](const SlotInfo &s) { return s.kind == kind && s.index == index; });
   }
+  bool has_step(uint32_t argument, int axis) const {
+    return std::any_of(slots_.begin(), slots_.end(), [&](const SlotInfo &s) {
+      return s.kind == SlotKind::TableStride && s.index == argument && int(s.box) == axis;
+    });
+  }
   static std::string box_suffix(size_t box, size_t range = 0) {
     return (box ? std::string(1, char('a' + box)) : "") + (range ? "x" : "");
   }

@@ -161,6 +161,17 @@ void KernelPrinter::choose_names() {
     for (int d = 0; d < form_.rows; ++d) names_.taken.insert(stem + num(d));
     strides_.push_back(stem);
   }
+  for (uint32_t a = 0; a < k_.arguments.size(); ++a) {
+    names_.tables.emplace_back(), names_.steps.emplace_back();
+    if (!has(SlotKind::Table, a)) continue;
+    const std::string &name = names_.args[a];
+    // The element's pointer moves to the block's first position, and this one stays.
+    names_.tables[a] =
+        has(SlotKind::In, a) || same_view(a) ? names_.fresh(name + (name.back() == '_' ? "all" : "_all")) : name;
+    for (int axis = 0; axis < k_.arguments[a].type.rank; ++axis)
+      names_.steps[a].push_back(
+          has_step(a, axis) ? names_.fresh(name + (name.back() == '_' ? "step" : "_step") + num(axis)) : "");
+  }
   out_ = "out";
   for (uint32_t a = 0; a < k_.arguments.size() && out_ == "out"; ++a)
     if (same_view(a)) out_ = names_.args[a];

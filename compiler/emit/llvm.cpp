@@ -89,7 +89,7 @@ private:
     Value *v = slot(kind, index, box);
     if (v) return v;
     broken = "a launch argument that the kernel needs is not in its list";
-    if (kind == SlotKind::Out || kind == SlotKind::In) return PoisonValue::get(b.getPtrTy());
+    if (kind == SlotKind::Out || kind == SlotKind::In || kind == SlotKind::Table) return PoisonValue::get(b.getPtrTy());
     return PoisonValue::get(b.getInt64Ty());
   }
 
@@ -123,6 +123,10 @@ private:
       return "out.inner";
     case SlotKind::InInner:
       return k.arguments[s.index].name + ".inner";
+    case SlotKind::Table:
+      return k.arguments[s.index].name + ".table";
+    case SlotKind::TableStride:
+      return k.arguments[s.index].name + ".step" + std::to_string(s.box);
     default:
       return "slot";
     }
@@ -143,7 +147,8 @@ private:
       if (infos[i].kind != SlotKind::Extent && infos[i].kind != SlotKind::Rows) slot_value(i);
   }
   Value *load(const SlotInfo &s, size_t i) {
-    if (s.kind == SlotKind::Out || s.kind == SlotKind::In) return load_slot(b.getPtrTy(), i, slot_name(s));
+    if (s.kind == SlotKind::Out || s.kind == SlotKind::In || s.kind == SlotKind::Table)
+      return load_slot(b.getPtrTy(), i, slot_name(s));
     if (s.kind != SlotKind::Uniform) return load_slot(b.getInt64Ty(), i, slot_name(s));
     const DType d = k[k.uniforms[s.index]].type;
     return arithmetic.from_memory(d, load_slot(arithmetic.memory_type(d), i, slot_name(s)));
@@ -498,6 +503,19 @@ private:
     t->addIncoming(b.getInt64(0), before);
     values.clear(), raw.clear();
     ahead = before->getTerminator();
+    const std::vector<Value *> result = must_branch(choices) ? branches(choices) : selects(choices);
+    for (size_t o = 0; o < k.outputs.size(); ++o)
+      annotate(
+          b.CreateAlignedStore(result[o], element(out_here[o], k.outputs[o], out_inner()), Align(bytes(k.outputs[o]))),
+          true);
+    Value *after = b.CreateAdd(t, b.getInt64(1), "t.next", true, true);
+    t->addIncoming(after, b.GetInsertBlock());
+    auto *back = b.CreateCondBr(b.CreateICmpEQ(after, length), next, loop);
+    back->setMetadata(LLVMContext::MD_loop, loop_metadata());
+  }
+
+  // Every value is worked out and one selected.
+  std::vector<Value *> selects(const std::vector<Choice> &choices) {
     std::vector<Value *> result(k.outputs.size());
     for (size_t i = choices.size(); i-- > 0;) {
       const elsewise::Piece &piece = k.pieces[choices[i].piece];
@@ -509,14 +527,69 @@ private:
         result[o] = last ? v : b.CreateSelect(chosen, v, result[o]);
       }
     }
-    for (size_t o = 0; o < k.outputs.size(); ++o)
-      annotate(
-          b.CreateAlignedStore(result[o], element(out_here[o], k.outputs[o], out_inner()), Align(bytes(k.outputs[o]))),
-          true);
-    Value *after = b.CreateAdd(t, b.getInt64(1), "t.next", true, true);
-    t->addIncoming(after, b.GetInsertBlock());
-    auto *back = b.CreateCondBr(b.CreateICmpEQ(after, length), next, loop);
-    back->setMetadata(LLVMContext::MD_loop, loop_metadata());
+    return result;
+  }
+
+  // Some piece reads what its guard alone, or a guard that failed before it, keeps in bounds.
+  bool must_branch(const std::vector<Choice> &choices) const {
+    if (choices.size() == 1 || k.reads.empty()) return false;
+    auto guarded = [&](const std::vector<Step> &steps) {
+      return std::any_of(steps.begin(), steps.end(), [&](const Step &s) {
+        return k[s.node].op == Op::Read && k[s.node].stage == Stage::Element && !reads_anywhere(k, s.node);
+      });
+    };
+    for (const Choice &choice : choices)
+      if (guarded(k.bodies[choice.piece]) || guarded(k.guards[choice.piece])) return true;
+    return false;
+  }
+
+  // A block a piece: only the one whose guard holds is worked. What a guard needed is there for all that follow it,
+  // what a value needed for nothing else.
+  std::vector<Value *> branches(const std::vector<Choice> &choices) {
+    BasicBlock *done = block("chosen");
+    std::vector<std::pair<BasicBlock *, std::vector<Value *>>> arms;
+    auto arm = [&](const elsewise::Piece &piece) {
+      const auto kept_values = values, kept_raw = raw;
+      std::vector<Value *> all;
+      for (size_t o = 0; o < k.outputs.size(); ++o) all.push_back(stored(piece.values[o], k.outputs[o]));
+      arms.push_back({b.GetInsertBlock(), std::move(all)});
+      b.CreateBr(done);
+      values = kept_values, raw = kept_raw;
+    };
+    for (size_t i = 0; i < choices.size(); ++i) {
+      const elsewise::Piece &piece = k.pieces[choices[i].piece];
+      const bool last = i + 1 == choices.size();
+      if (last) {
+        arm(piece);
+        break;
+      }
+      BasicBlock *yes = block("arm" + Twine(choices[i].piece + 1)),
+                 *no = block("arm.not" + Twine(choices[i].piece + 1));
+      // A guard too is looked at only where its ranges hold.
+      if (choices[i].holds && piece.guard != no_node) {
+        const auto kept_values = values, kept_raw = raw;
+        BasicBlock *test = block("guard" + Twine(choices[i].piece + 1));
+        b.CreateCondBr(choices[i].holds, test, no);
+        b.SetInsertPoint(test);
+        b.CreateCondBr(value(piece.guard), yes, no);
+        b.SetInsertPoint(yes);
+        arm(piece);
+        values = kept_values, raw = kept_raw;
+      } else {
+        b.CreateCondBr(piece.guard != no_node ? value(piece.guard) : choices[i].holds, yes, no);
+        b.SetInsertPoint(yes);
+        arm(piece);
+      }
+      b.SetInsertPoint(no);
+    }
+    b.SetInsertPoint(done);
+    std::vector<Value *> result;
+    for (size_t o = 0; o < k.outputs.size(); ++o) {
+      PHINode *phi = b.CreatePHI(arms[0].second[o]->getType(), unsigned(arms.size()));
+      for (const auto &[from, all] : arms) phi->addIncoming(all[o], from);
+      result.push_back(phi);
+    }
+    return result;
   }
 
   // Addresses and position at c, so that the loop itself adds nothing but its counter.
@@ -582,7 +655,67 @@ private:
   }
 
   // What is written for a value: a bare element moves as bits.
-  Value *stored(NodeId n, DType d) { return k[n].op == Op::Load ? raw_load(n) : arithmetic.to_memory(d, value(n)); }
+  Value *stored(NodeId n, DType d) {
+    if (k[n].op == Op::Load) return raw_load(n);
+    return k[n].op == Op::Read ? raw_read(n) : arithmetic.to_memory(d, value(n));
+  }
+
+  // The bits of an element read at indices.
+  Value *raw_read(NodeId n) {
+    if (!ahead) return read(n); // of a row's bound
+    if (Value *known = raw.lookup(n)) return known;
+    Value *bits = nullptr;
+    if (k[n].stage == Stage::Row) {
+      IRBuilderBase::InsertPointGuard guard(b);
+      b.SetInsertPoint(ahead);
+      bits = read(n);
+    } else {
+      bits = read(n);
+    }
+    return raw[n] = bits;
+  }
+
+  // Where its condition fails nothing is read: in a loop that is a branch, which vectorises as a masked load; once a
+  // row a pointer to zeros does as well.
+  Value *read(NodeId n) {
+    const Inst &i = k[n];
+    const uint32_t a = k.reads[i.c].argument, rank = i.b - i.sub;
+    const DType d = i.type;
+    Value *condition = i.sub ? value(k.operands[i.a]) : nullptr, *offset = nullptr;
+    for (uint32_t axis = 0; axis < rank; ++axis) {
+      Value *at = value(k.operands[i.a + i.sub + axis]);
+      if (k.form.wide) at = b.CreateTrunc(at, b.getInt64Ty());
+      if (axis + 1 < rank || !is_dense(k, a)) at = b.CreateMul(at, required(SlotKind::TableStride, a, axis));
+      offset = offset ? b.CreateAdd(offset, at) : at;
+    }
+    Value *pointer = b.CreateGEP(arithmetic.memory_type(d), required(SlotKind::Table, a), offset);
+    auto load = [&](Value *from) {
+      LoadInst *bits = b.CreateAlignedLoad(arithmetic.memory_type(d), from, Align(bytes(d)), k.arguments[a].name);
+      annotate(bits, false);
+      return bits;
+    };
+    if (!condition) return load(pointer);
+    if (i.stage == Stage::Row) return load(b.CreateSelect(condition, pointer, zeros()));
+    BasicBlock *before = b.GetInsertBlock(), *reading = block("read"), *after = block("read.done");
+    b.CreateCondBr(condition, reading, after);
+    b.SetInsertPoint(reading);
+    Value *bits = load(pointer);
+    b.CreateBr(after);
+    b.SetInsertPoint(after);
+    PHINode *result = b.CreatePHI(bits->getType(), 2);
+    result->addIncoming(bits, reading);
+    result->addIncoming(llvm::Constant::getNullValue(bits->getType()), before);
+    return result;
+  }
+
+  Value *zeros() {
+    if (nothing) return nothing;
+    llvm::Type *type = b.getInt64Ty();
+    auto *global = new GlobalVariable(*module, type, true, GlobalValue::PrivateLinkage,
+                                      llvm::Constant::getNullValue(type), "zeros");
+    global->setAlignment(Align(8));
+    return nothing = global;
+  }
 
   Value *position(uint32_t axis) {
     for (size_t d = 0; d < k.form.row_axes.size(); ++d)
@@ -619,6 +752,8 @@ private:
     case Op::Load:
       if (const auto found = broadcast.find(i.a); found != broadcast.end()) return found->second.second;
       return arithmetic.from_memory(i.type, raw_load(n));
+    case Op::Read:
+      return arithmetic.from_memory(i.type, raw_read(n));
     case Op::Unary:
       return arithmetic.unary(UnaryOp(i.sub), i.type, value(i.a));
     case Op::Binary: {
@@ -681,8 +816,9 @@ private:
   std::map<std::tuple<SlotKind, uint32_t, uint32_t>, size_t> slot_of; // the first of a kind, index and box
   std::map<std::pair<NodeId, uint8_t>, size_t> bound_slots;
   DenseMap<NodeId, size_t> uniform_slots;
-  bool apart = false;    // loops are functions
-  Value *kept = nullptr; // where bounds stand in memory
+  Value *nothing = nullptr; // zeros()
+  bool apart = false;       // loops are functions
+  Value *kept = nullptr;    // where bounds stand in memory
   std::map<std::pair<NodeId, uint8_t>, size_t> kept_at;
   MDNode *out_scope = nullptr, *in_scope = nullptr;
   const char *broken = "";

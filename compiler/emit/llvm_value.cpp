@@ -120,6 +120,10 @@ Value *Arithmetic::divide(bool is_signed, bool remainder, Value *l, Value *r) {
     return known ? result : b.CreateSelect(b.CreateIsNull(r), zero, result);
   }
   if (known && known->isMinusOne()) return remainder ? zero : b.CreateNeg(l);
+  if (known && known->getValue().isStrictlyPositive() && known->getValue().isPowerOf2()) { // rounds down as it is
+    const APInt by = known->getValue();
+    return remainder ? b.CreateAnd(l, ConstantInt::get(b.getContext(), by - 1)) : b.CreateAShr(l, by.logBase2());
+  }
   Value *safe = r; // a divisor that cannot trap: 1 in place of 0, and of -1 under the least integer, where 1 gives what
                    // wrapping gives
   if (!known) {

@@ -54,12 +54,25 @@ uint32_t bound_slot(const Kernel &k, const std::vector<SlotInfo> &list, NodeId b
   return ~0u;
 }
 
+bool is_dense(const Kernel &k, uint32_t argument) { return argument < k.form.dense.size() && k.form.dense[argument]; }
+
+bool reads_anywhere(const Kernel &k, NodeId read) {
+  const Reading &r = k.reads[k[read].c];
+  if (r.tested != Reading::No) return true;
+  const uint32_t rank = k[read].b - k[read].sub;
+  const uint64_t all = rank < 64 ? (uint64_t(1) << rank) - 1 : ~uint64_t(0);
+  return (r.own | r.proved) == all && (r.free || r.own == all) && r.premises.empty();
+}
+
 std::vector<SlotInfo> slots(const Kernel &k, Backend backend) {
   const Form &f = k.form;
   const uint32_t arguments = uint32_t(k.arguments.size()), rows = f.rows;
   const bool gpu = backend == Backend::Cuda, positions = uses_flat(k);
   std::set<std::pair<NodeId, uint8_t>> passed; // bounds: equal ones share a slot
   auto read = [&](uint32_t a) { return f.args[a] != Access::Absent && !f.same_view[a]; };
+  std::set<uint32_t> tables;
+  for (const Inst &i : k.insts)
+    if (i.op == Op::Read) tables.insert(k.reads[i.c].argument);
   std::vector<SlotInfo> list;
   auto add = [&](SlotKind kind, uint32_t index = 0, uint32_t box = 0, DType type = DType::Index, uint8_t range = 0) {
     list.push_back({kind, index, box, type, range});
@@ -68,6 +81,7 @@ std::vector<SlotInfo> slots(const Kernel &k, Backend backend) {
   for (uint32_t o = 0; o < k.outputs.size(); ++o) add(SlotKind::Out, o, 0, k.outputs[o]);
   for (uint32_t a = 0; a < arguments; ++a)
     if (read(a)) add(SlotKind::In, a, 0, k.arguments[a].type.dtype);
+  for (const uint32_t a : tables) add(SlotKind::Table, a, 0, k.arguments[a].type.dtype);
   for (uint32_t u = 0; u < k.uniforms.size(); ++u) add(SlotKind::Uniform, u, 0, k[k.uniforms[u]].type);
   if (rows) add(SlotKind::Rows);
   add(SlotKind::Extent);
@@ -93,6 +107,9 @@ std::vector<SlotInfo> slots(const Kernel &k, Backend backend) {
   if (f.out == Access::Strided) add(SlotKind::OutInner);
   for (uint32_t a = 0; a < arguments; ++a)
     if (read(a) && f.args[a] == Access::Strided) add(SlotKind::InInner, a);
+  for (const uint32_t a : tables)
+    for (uint32_t axis = 0, rank = uint32_t(k.arguments[a].type.rank); axis < rank; ++axis)
+      if (axis + 1 < rank || !is_dense(k, a)) add(SlotKind::TableStride, a, axis);
   if (gpu) add(SlotKind::Shift);
   if (gpu && rows) add(SlotKind::Blocks);
   if (gpu && has_live(k)) add(SlotKind::Live);

@@ -17,27 +17,27 @@ union Slot {
 static_assert(sizeof(Slot) == 8);
 
 enum class SlotKind : uint8_t {
-  Out,        // pointer of output `index`
-  In,         // pointer of argument `index` (absent if it is the same view as `out`)
-  Table,      // pointer of argument `index` as it is read at indices: never moved, never the same view as `out`
-  Uniform,    // Kernel::uniforms[index], in its node's type
-  Rows,       // i64: number of rows                                         (form.rows > 0)
-  Extent,     // i64: positions along the inner axis
-  End,        // i64: box bound hi that the host knows, clamped to [0, n]; `index` piece, `box`, `range` in it (flat
-              // positions: in row form the code subtracts rowbase; of the inner axis: clamped to [0, extent])
-  Begin,      // i64: box bound lo, likewise
-  RowLength,  // i64: length of row axis `index`; axis 0 is the fastest; the slowest needs none
-  RowPitch,   // i64: how much one step of row axis `index` adds to the flat position (only if positions are used)
-  InnerPitch, // i64: the same for the inner axis                            (!unit_pitch, positions used)
-  OutStride,  // i64, elements: output's stride along row axis `index`
-  InStride,   // i64, elements: argument `index`'s stride along row axis `box`
-  OutInner,   // i64, elements: output's inner stride                        (out access Strided)
-  InInner,    // i64, elements: argument `index`'s inner stride              (access Strided)
+  Out,         // pointer of output `index`
+  In,          // pointer of argument `index` (absent if it is the same view as `out`)
+  Table,       // pointer of argument `index` as it is read at indices: never moved, never the same view as `out`
+  Uniform,     // Kernel::uniforms[index], in its node's type
+  Rows,        // i64: number of rows                                         (form.rows > 0)
+  Extent,      // i64: positions along the inner axis
+  End,         // i64: box bound hi that the host knows, clamped to [0, n]; `index` piece, `box`, `range` in it (flat
+               // positions: in row form the code subtracts rowbase; of the inner axis: clamped to [0, extent])
+  Begin,       // i64: box bound lo, likewise
+  RowLength,   // i64: length of row axis `index`; axis 0 is the fastest; the slowest needs none
+  RowPitch,    // i64: how much one step of row axis `index` adds to the flat position (only if positions are used)
+  InnerPitch,  // i64: the same for the inner axis                            (!unit_pitch, positions used)
+  OutStride,   // i64, elements: output's stride along row axis `index`
+  InStride,    // i64, elements: argument `index`'s stride along row axis `box`
+  OutInner,    // i64, elements: output's inner stride                        (out access Strided)
+  InInner,     // i64, elements: argument `index`'s inner stride              (access Strided)
   TableStride, // i64, elements: argument `index`'s own stride along its axis `box`, for reads at indices (the last axis
                // of a Form::dense one has none); 0 for an axis of length 1 that every read takes at the own position
-  Shift,      // int32: (out's address / size) mod V                          (GPU only)
-  Blocks,     // uint32: blocks along the inner axis                          (GPU only, form.rows > 0)
-  Live,       // LiveRanges by value: 48 bytes                                (GPU only, see has_live)
+  Shift,       // int32: (out's address / size) mod V                          (GPU only)
+  Blocks,      // uint32: blocks along the inner axis                          (GPU only, form.rows > 0)
+  Live,        // LiveRanges by value: 48 bytes                                (GPU only, see has_live)
 };
 
 struct SlotInfo {
@@ -59,6 +59,11 @@ bool uses_flat(const Kernel &);
 /// True for a piece whose value is the element itself of an argument that is the same view as `out`: nothing to do
 /// there.
 bool is_identity(const Kernel &, uint32_t piece);
+/// The argument is read at indices, and where it is, its last axis is contiguous.
+bool is_dense(const Kernel &, uint32_t argument);
+/// A read that may stand before the guards that lead to it: nothing but its own condition, or the type of the call,
+/// keeps its indices in bounds.
+bool reads_anywhere(const Kernel &, NodeId read);
 /// One row, in place, an identity piece, no residual guards: whole blocks can be left out of the launch.
 bool has_live(const Kernel &);
 

@@ -40,9 +40,8 @@ static bool host_type(DType d) { return d == DType::Index || d == DType::F64 || 
 Stage natural_stage(const Kernel &k, const Inst &i) {
   if (i.op == Op::Const || i.op == Op::Param || i.op == Op::Len || i.op == Op::ArgLen) return Stage::Host;
   if (i.op == Op::Load) return Stage::Element;
-  const bool rows = !k.form.row_axes.empty();
+  const auto &rows = k.form.row_axes;
   if (i.op == Op::Pos) {
-    const auto &rows = k.form.row_axes;
     return std::find(rows.begin(), rows.end(), i.a) == rows.end() ? Stage::Element : Stage::Row;
   }
   Stage latest = Stage::Host;
@@ -52,7 +51,7 @@ Stage natural_stage(const Kernel &k, const Inst &i) {
     plain &= i.op == Op::Cast || host_type(k[o].type);
   }
   // What no position enters is read in every row, where there are rows.
-  if (i.op == Op::Read) return latest != Stage::Host ? latest : rows ? Stage::Row : Stage::Element;
+  if (i.op == Op::Read) return latest != Stage::Host ? latest : rows.empty() ? Stage::Element : Stage::Row;
   return latest == Stage::Host && !plain ? Stage::Element : latest;
 }
 

@@ -43,9 +43,9 @@ enum class Op : uint8_t {
   Where,   // a ? b : c; b and c of the node's type
   Cast,    // of a to the node's type
   Call,    // sub: row of the builtin table; operands [a, a + b) in Kernel::operands
-  Read,    // an argument's element at indices; operands [a, a + b) in Kernel::operands, c: index into Kernel::reads. The
-           // operands are one Index node an axis of the argument; if sub is 1, a Bool node stands before them, and where
-           // it is false nothing is read and the element is 0
+  Read, // an argument's element at indices; operands [a, a + b) in Kernel::operands, c: index into Kernel::reads. The
+        // operands are one Index node an axis of the argument; if sub is 1, a Bool node stands before them, and where
+        // it is false nothing is read and the element is 0
 };
 enum class UnaryOp : uint8_t { Neg, BitNot };
 enum class BinaryOp : uint8_t { Add, Sub, Mul, Div, FloorDiv, Mod, Pow, Shl, Shr, BitAnd, BitOr, BitXor };
@@ -84,7 +84,7 @@ struct Range {
 struct Premise {
   enum What : uint8_t {
     NotEmpty, // axis `axis` of the argument has an element
-    AsLong,   // it is as long as the domain's `of`, an index into Kernel::axes, or flat_axis
+    AsLong,   // it is at least as long as the domain's `of`, an index into Kernel::axes, or flat_axis
   } what;
   uint8_t axis;
   uint8_t of = 0;
@@ -94,15 +94,19 @@ struct Premise {
 /// What is read at indices, and why each index is in bounds. Sets of axes are bits, axis 0 the lowest.
 struct Reading {
   uint32_t argument;
-  uint64_t own = 0;              // axes read at the element's own position: `..`. A call sees to it that such an axis is
-                                 // as long as the domain's, or has length 1 and stride 0
-  bool settled = false;          // the bounds pass has looked at it; until then the rest says nothing
-  uint64_t proved = 0;           // axes whose index is in bounds wherever the read is reached, given the premises
-  uint64_t checked = 0;          // axes whose index the host works out at a call for the positions that reach the read:
-                                 // those not proved, and those proved whose premises fail
+  uint64_t own = 0;     // axes read at the element's own position: `..`. A call sees to it that such an axis is
+                        // as long as the domain's, or has length 1 and stride 0
+  bool settled = false; // the bounds pass has looked at it; until then the rest says nothing
+  uint64_t proved = 0;  // axes whose index is in bounds wherever the read is reached, given the premises
+  uint64_t checked = 0; // axes whose index the host works out at a call for the positions that reach the read:
+                        // those not proved, and those proved whose premises fail
   std::vector<Premise> premises; // of what is proved
   bool free = false;             // what is proved needs no guard of a piece, only the read's own condition: so it holds
                                  // wherever the read stands
+  // By the ranges pass, of a read that stands in a row, ahead of what leads to it: the code compares the indices too,
+  // as the condition says, or its right side where the read has a condition of its own. Where they are out of bounds,
+  // no position of the row reaches it: the host looks at the read by its own condition alone.
+  enum Tested : uint8_t { No, Alone, Behind } tested = No;
   bool operator==(const Reading &) const = default;
 };
 

@@ -18,6 +18,9 @@ inline uint8_t least_row() {
 inline uint8_t greatest_row() {
   return row_where([](const Builtin &r) { return r.meaning == Meaning::Greatest; });
 }
+inline uint8_t magnitude_row() {
+  return row_where([](const Builtin &r) { return r.meaning == Meaning::Magnitude; });
+}
 inline uint8_t floor_row() {
   return row_where([](const Builtin &r) { return r.meaning == Meaning::Floor; });
 }

@@ -18,7 +18,7 @@ template <class InLoop> static Kernel guard_divisors(const Kernel &from, const I
     while (varies.size() < to.insts.size()) {
       const NodeId n = NodeId(varies.size());
       const Inst &i = to[n];
-      varies.push_back(i.op == Op::Load || (i.op == Op::Pos && in_loop(i.a)));
+      varies.push_back(i.op == Op::Load || i.op == Op::Read || (i.op == Op::Pos && in_loop(i.a)));
       falls.push_back(i.op == Op::Pos && !in_loop(i.a));
       for (const NodeId o : operands(to, n)) {
         if (varies[o]) varies[n] = true;

@@ -62,6 +62,7 @@ NodeId identity(Kernel &k, Builder &b, NodeId n) {
 
 NodeId folded(Kernel &k, Builder &b, NodeId made) {
   const Inst i = k[made];
+  if (i.op == Op::Read) return made;
   std::vector<Constant> values;
   bool constant = true;
   for (const NodeId o : operands(k, made)) {

@@ -23,6 +23,8 @@ Form contiguous_form(const Kernel &k) {
     if (f.args.back() == Access::Vector) in = std::max(in, bytes(type.dtype));
   }
   f.same_view.resize(k.arguments.size());
+  f.dense.resize(k.arguments.size());
+  for (const Reading &r : k.reads) f.dense[r.argument] = true;
   f.vector = uint8_t(std::max(1, std::min(16 / out, 32 / in)));
   // The last axis is inside, the one before it the fastest row axis. Those from the right stand behind those from the
   // left.
@@ -40,6 +42,7 @@ Kernel form(const Kernel &from, const PassOptions &options) {
   k.form = options.has_form || !options.form.args.empty() ? options.form : contiguous_form(k);
   k.form.args.resize(k.arguments.size(), Access::Absent);
   k.form.same_view.resize(k.arguments.size());
+  k.form.dense.resize(k.arguments.size());
   const std::vector<bool> read = loaded(k);
   for (size_t a = 0; a < k.arguments.size(); ++a)
     if (!read[a]) k.form.args[a] = Access::Absent;

@@ -2,6 +2,7 @@
 // Runs passes.def from top to bottom. It knows no pass but by its row.
 #include "compiler/passes/passes.h"
 #include "compiler/passes/axes.h"
+#include "compiler/passes/bounds.h"
 #include "compiler/passes/dead.h"
 #include "compiler/passes/fold.h"
 #include "compiler/passes/form.h"

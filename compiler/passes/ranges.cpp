@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Splits guards by De Morgan and linear arithmetic. It proves nothing about the ranges that it finds.
 #include "compiler/passes/ranges.h"
+#include "compiler/ir/abi.h"
 #include "compiler/ir/arithmetic.h"
 #include "compiler/ir/rows.h"
 #include "compiler/passes/fold.h"
@@ -297,7 +298,7 @@ private:
     left.coefficient = right.coefficient = 0;
     CompareOp op = negated ? opposite(CompareOp(i.sub)) : CompareOp(i.sub);
     if (coefficient < 0) std::swap(left, right), coefficient = -coefficient, op = mirrored(op);
-    const auto e = difference(right, left);
+    auto e = difference(right, left);
     if (!e || e->constant > limit || e->constant < -limit) return std::nullopt;
     if (coefficient == 0) { // the position cancels out
       const NodeId condition = fold(b.compare(op, integer(0), total(*e)));
@@ -307,6 +308,7 @@ private:
     // A row's bound on the row-major position would have to be divided by the pitch of the inner axis: tested instead.
     const bool flat = both.axis == flat_axis;
     if (flat && e->node != no_node && k[e->node].stage == Stage::Row && !k.form.unit_pitch) return std::nullopt;
+    if (coefficient == 1) e->node = near(e->node);
     auto box = [&](NodeId lo, NodeId hi) {
       Ends ends;
       if (lo != no_node) ends.lo.push_back(lo);
@@ -334,6 +336,13 @@ private:
     return std::nullopt;
   }
 
+  /// A row's element as a bound: beyond every position is far enough, and a sum with it then stays within 64 bits.
+  NodeId near(NodeId n) {
+    if (n == no_node || k[n].stage != Stage::Row || k[n].op != Op::Cast || k[k[n].a].type != DType::I64) return n;
+    constexpr __int128 far = __int128(1) << 61;
+    return b.call(least_row(), DType::Index, {b.call(greatest_row(), DType::Index, {n, integer(-far)}), integer(far)});
+  }
+
   static CompareOp opposite(CompareOp op) { // of exact integers, which always compare
     constexpr CompareOp to[] = {CompareOp::Ge, CompareOp::Gt, CompareOp::Le,
                                 CompareOp::Lt, CompareOp::Ne, CompareOp::Eq};
@@ -350,10 +359,35 @@ private:
   std::unordered_map<NodeId, std::optional<Linear>> linears;
 };
 
+// A row reads ahead of every guard, for bounds and for whole segments: what only a guard or a premise keeps in bounds
+// is compared with the lengths too, which costs a row and no element.
+Kernel test_rows(const Kernel &from) {
+  if (from.reads.empty()) return from;
+  return rewrite(from, [](Kernel &to, Builder &b, NodeId made) {
+    const Inst i = to[made];
+    if (i.op != Op::Read || i.stage != Stage::Row || reads_anywhere(to, made)) return made;
+    Reading reading = to.reads[i.c];
+    std::vector<NodeId> indices = operands(to, i);
+    const NodeId own = i.sub ? indices[0] : no_node;
+    if (i.sub) indices.erase(indices.begin());
+    NodeId inside = no_node;
+    for (uint32_t axis = 0; axis < indices.size(); ++axis) {
+      if (reading.own >> axis & 1) continue;
+      const NodeId lower = b.compare(CompareOp::Ge, indices[axis], b.integer(DType::Index, 0), false);
+      const NodeId upper = b.compare(CompareOp::Lt, indices[axis], b.arg_len(reading.argument, int32_t(axis)), false);
+      const NodeId both = b.logic(LogicOp::And, lower, upper);
+      inside = inside == no_node ? both : b.logic(LogicOp::And, inside, both);
+    }
+    if (inside == no_node || inside == own) return made;
+    reading.tested = own == no_node ? Reading::Alone : Reading::Behind;
+    return b.read(reading, own == no_node ? inside : b.logic(LogicOp::And, own, inside), std::move(indices));
+  });
+}
+
 } // namespace
 
 Kernel ranges(const Kernel &from, const PassOptions &) {
-  Kernel k = from;
+  Kernel k = test_rows(from);
   Splitter s(k);
   for (Piece &p : k.pieces) {
     if (p.guard == no_node) continue;

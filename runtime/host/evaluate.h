@@ -14,7 +14,7 @@ union HostValue {
 };
 
 struct HostFault {
-  enum What : uint8_t { None, Overflow, ZeroDivision, NotANumber } what = None;
+  enum What : uint8_t { None, Overflow, ZeroDivision, NotANumber, OutOfBounds } what = None;
   NodeId node = no_node;
   Span where;          // of the spec's text; empty: the node stands nowhere in it
   std::string message; // without the source, which only the caller has

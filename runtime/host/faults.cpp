@@ -45,6 +45,8 @@ std::string message(HostFault::What what) {
     return "division of whole numbers by zero";
   case HostFault::NotANumber:
     return "a bound is not a number";
+  case HostFault::OutOfBounds:
+    return "an index is out of bounds";
   case HostFault::None:
     break;
   }
@@ -64,8 +66,9 @@ std::string decimal(__int128 v) {
 /// What both ways of looking at a call say of one fault.
 class Faults {
 protected:
-  Faults(const Kernel &k, std::span<const HostValue> values, std::span<const uint8_t> poisoned)
-      : k(k), values(values), poisoned(poisoned) {}
+  Faults(const Kernel &k, std::span<const HostValue> values, std::span<const uint8_t> poisoned,
+         std::span<const Intervals::Look> looks, std::span<const std::span<const int64_t>> shapes)
+      : k(k), values(values), poisoned(poisoned), looks(looks), shapes(shapes) {}
 
   bool fail(HostFault::What what, NodeId n, Span where, std::string text = {}) {
     found.fault = {what, n, where, text.empty() ? message(what) : std::move(text)};
@@ -74,7 +77,26 @@ protected:
 
   bool fail(const Intervals::Found &f, uint32_t p) {
     const Span at = k.span(f.node);
-    return fail(f.fault, f.node, at == Span{} ? k.pieces[p].where : at);
+    return fail(f.fault, f.node, at == Span{} ? k.pieces[p].where : at,
+                f.fault == HostFault::OutOfBounds ? out_of_bounds(f) : std::string());
+  }
+
+  std::string out_of_bounds(const Intervals::Found &f) const {
+    const Reading &r = k.reads[k[f.node].c];
+    const auto shape = shapes[r.argument];
+    const int64_t length = shape[f.axis];
+    const std::string name = "`" + k.arguments[r.argument].name + "`",
+                      elements = std::to_string(length) + (length == 1 ? " element" : " elements"),
+                      place = shape.size() == 1 ? name + " with " + elements
+                                                : "axis " + std::to_string(f.axis) + " of " + name + ", which has " +
+                                                      elements + " there";
+    if (looks[k[f.node].c].never >> f.axis & 1)
+      return length == 0 ? "nothing can be read of " + place
+                         : "an element decides the index, and " + place + " is shorter than the axis that the rule " +
+                               "takes it to match";
+    const bool negative = f.index < 0;
+    return "index " + decimal(f.index) + " is out of bounds for " + place +
+           (negative ? "; negative indices do not count from the end here" : "");
   }
 
   bool check(const Check &c) {
@@ -91,6 +113,8 @@ protected:
   const Kernel &k;
   std::span<const HostValue> values;
   std::span<const uint8_t> poisoned;
+  std::span<const Intervals::Look> looks;
+  std::span<const std::span<const int64_t>> shapes;
   CallCheck found;
 };
 
@@ -98,8 +122,9 @@ protected:
 class Call : Faults {
 public:
   Call(const Kernel &k, const std::vector<bool> &indexed, const std::vector<bool> &bounded,
-       std::span<const HostValue> values, std::span<const uint8_t> poisoned, int64_t count)
-      : Faults(k, values, poisoned), indexed(indexed), bounded(bounded), count(count) {}
+       std::span<const HostValue> values, std::span<const uint8_t> poisoned, std::span<const Intervals::Look> looks,
+       const HostDomain &domain)
+      : Faults(k, values, poisoned, looks, domain.shapes), indexed(indexed), bounded(bounded), count(domain.count) {}
 
   CallCheck run() {
     for (const Check &c : k.checks)
@@ -127,7 +152,7 @@ public:
 
 private:
   Intervals &walker() {
-    if (!intervals) intervals = std::make_unique<Intervals>(k, values, poisoned);
+    if (!intervals) intervals = std::make_unique<Intervals>(k, values, poisoned, looks, shapes);
     return *intervals;
   }
 
@@ -218,9 +243,10 @@ private:
 class RegionCall : Faults {
 public:
   RegionCall(const Kernel &k, const std::vector<bool> &indexed, const std::vector<bool> &bounded,
-             std::span<const HostValue> values, std::span<const uint8_t> poisoned, const HostDomain &domain, bool flat)
-      : Faults(k, values, poisoned), indexed(indexed), bounded(bounded), domain(domain), flat(flat),
-        intervals(k, values, poisoned) {}
+             std::span<const HostValue> values, std::span<const uint8_t> poisoned,
+             std::span<const Intervals::Look> looks, const HostDomain &domain, bool flat)
+      : Faults(k, values, poisoned, looks, domain.shapes), indexed(indexed), bounded(bounded), domain(domain),
+        flat(flat), intervals(k, values, poisoned, looks, domain.shapes) {}
 
   CallCheck run() {
     for (const Check &c : k.checks)
@@ -400,7 +426,12 @@ CallChecks::CallChecks(const Kernel &k)
   for (NodeId n = 0; n < k.insts.size(); ++n) {
     const Inst &i = k[n];
     holds[n] = i.type == DType::Index && i.op != Op::Const && i.op != Op::Len && i.op != Op::Pos;
-    chooses[n] = i.op == Op::Where || i.op == Op::Cast;
+    chooses[n] = i.op == Op::Where || i.op == Op::Cast || i.op == Op::Read;
+    if (i.op == Op::Read) {
+      const Reading &r = k.reads[i.c];
+      const bool depends = (r.checked & ~r.proved) || !r.premises.empty();
+      holds[n] = depends, reads_ |= depends;
+    }
     reach[n] = reach_of(k, i, reach);
     for (const NodeId o : operands(k, n)) holds[n] = holds[n] || holds[o], chooses[n] = chooses[n] || chooses[o];
     needed_ = needed_ || (i.stage == Stage::Host && i.type == DType::Index && i.op == Op::Binary); // it may be poisoned
@@ -420,8 +451,28 @@ CallChecks::CallChecks(const Kernel &k)
 
 CallCheck CallChecks::run(std::span<const HostValue> values, std::span<const uint8_t> poisoned,
                           const HostDomain &domain) const {
-  if (!kernel_.axes.empty()) return RegionCall(kernel_, indexes_, bounds_, values, poisoned, domain, flat_).run();
-  return Call(kernel_, indexes_, bounds_, values, poisoned, domain.count).run();
+  const std::vector<Intervals::Look> looked = reads_ ? looks(domain) : std::vector<Intervals::Look>();
+  if (!kernel_.axes.empty())
+    return RegionCall(kernel_, indexes_, bounds_, values, poisoned, looked, domain, flat_).run();
+  return Call(kernel_, indexes_, bounds_, values, poisoned, looked, domain).run();
+}
+
+/// Premises are looked at here, once a call. None: everything that is proved holds, and nothing else is asked for.
+std::vector<Intervals::Look> CallChecks::looks(const HostDomain &domain) const {
+  std::vector<Intervals::Look> all;
+  bool any = false;
+  for (const Reading &r : kernel_.reads) {
+    uint64_t failing = 0;
+    for (const Premise &p : r.premises) {
+      const int64_t length = domain.shapes[r.argument][p.axis];
+      const int64_t least = p.what == Premise::NotEmpty ? 1 : p.of == flat_axis ? domain.count : domain.axes[p.of];
+      if (length < least) failing |= uint64_t(1) << p.axis;
+    }
+    all.push_back({(r.checked & ~r.proved) | (failing & r.checked), failing & ~r.checked});
+    any |= all.back().axes || all.back().never;
+  }
+  if (!any) all.clear();
+  return all;
 }
 
 } // namespace elsewise

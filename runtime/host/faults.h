@@ -3,6 +3,7 @@
 // pieces that have a position.
 #pragma once
 #include "runtime/host/evaluate.h"
+#include "runtime/host/interval.h"
 
 namespace elsewise {
 
@@ -23,10 +24,13 @@ public:
   CallCheck run(std::span<const HostValue> values, std::span<const uint8_t> poisoned, const HostDomain &domain) const;
 
 private:
+  std::vector<Intervals::Look> looks(const HostDomain &) const;
+
   const Kernel &kernel_;
   std::vector<bool> indexes_; // by piece: its guard or value has index arithmetic, or reads a uniform index
   std::vector<bool> bounds_;  // by piece: a bound has a condition or a cast in it, or may leave 62 bits along the rows
   bool flat_;                 // uses_flat()
+  bool reads_ = false;        // some read depends on the call: it is checked, or has premises
   bool needed_ = false;
 };
 

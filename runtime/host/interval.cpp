@@ -3,6 +3,7 @@
 // intervals stands in interval_arithmetic.cpp.
 #include "runtime/host/interval.h"
 #include "compiler/ir/arithmetic.h"
+#include "compiler/passes/bounds.h"
 #include "runtime/host/interval_arithmetic.h"
 #include <cmath>
 
@@ -12,8 +13,9 @@ namespace {
 bool is_arithmetic(Op op) { return op == Op::Unary || op == Op::Binary || op == Op::Call; }
 } // namespace
 
-Intervals::Intervals(const Kernel &k, std::span<const HostValue> values, std::span<const uint8_t> poisoned)
-    : k_(k), values_(values), poisoned_(poisoned) {
+Intervals::Intervals(const Kernel &k, std::span<const HostValue> values, std::span<const uint8_t> poisoned,
+                     std::span<const Look> looks, std::span<const std::span<const int64_t>> shapes)
+    : k_(k), values_(values), poisoned_(poisoned), looks_(looks), shapes_(shapes) {
   for (int e = 0; e < 2; ++e) memo_[e].resize(k.insts.size()), known_[e].resize(k.insts.size());
 }
 
@@ -122,6 +124,26 @@ bool Intervals::at_point(NodeId n, std::span<const Value> v, Value &out) const {
   return true;
 }
 
+/// The indices are worked out where the read's own condition may hold; of the element itself nothing is known.
+Value Intervals::read(NodeId n) {
+  const Inst &i = k_[n];
+  const Reading &r = k_.reads[i.c];
+  const std::vector<NodeId> list = operands(k_, n);
+  auto condition = r.tested == Reading::Alone || !i.sub ? no_node : list[0];
+  if (r.tested == Reading::Behind) condition = k_[condition].a;
+  if (condition != no_node && evaluate(condition, false).hi == 0) return {};
+  const Look look = looks_.empty() ? Look{} : looks_[i.c];
+  for (uint32_t axis = 0; axis + i.sub < list.size(); ++axis) {
+    const Value at = evaluate(list[i.sub + axis], false);
+    if (found_.fault != HostFault::None || !((look.axes | look.never) >> axis & 1)) continue;
+    const int64_t length = shapes_[r.argument][axis];
+    if (!(look.never >> axis & 1) && !at.overflow && at.lo >= 0 && at.hi < length) continue;
+    trouble(HostFault::OutOfBounds, n);
+    found_.axis = uint8_t(axis), found_.index = at.hi >= length ? at.hi : at.lo;
+  }
+  return interval::anything(i.type);
+}
+
 Value Intervals::work(NodeId n, bool exact) {
   const Inst &i = k_[n];
   if (i.op == Op::Pos) {
@@ -129,6 +151,12 @@ Value Intervals::work(NodeId n, bool exact) {
     return {.lo = at.first, .hi = at.last};
   }
   if (i.op == Op::Load) return interval::anything(i.type);
+  if (i.op == Op::Read) return read(n);
+  // What a device may round otherwise must not say which elements are read.
+  if (!looks_.empty() && !same_everywhere(k_, n)) {
+    for (const NodeId o : operands(k_, n)) evaluate(o, exact);
+    return interval::anything(i.type);
+  }
 
   // What element code reads from a slot must fit its 64 bits, or travel in several.
   auto operand = [&](NodeId o, bool inside) {

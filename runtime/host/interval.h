@@ -36,13 +36,22 @@ struct Region {
 /// position it is exact, as far as no tensor is involved.
 class Intervals {
 public:
-  /// values, poisoned: of HostProgram, which must outlive this.
-  Intervals(const Kernel &, std::span<const HostValue> values, std::span<const uint8_t> poisoned);
+  /// What a call must see to for one Reading: whose axes' indices are looked at, and of which nothing can show that
+  /// they are in bounds, so that to reach the read is a fault.
+  struct Look {
+    uint64_t axes = 0, never = 0;
+  };
+  /// values, poisoned: of HostProgram, which must outlive this. `looks`: by Kernel::reads, or none; `shapes`: by
+  /// argument.
+  Intervals(const Kernel &, std::span<const HostValue> values, std::span<const uint8_t> poisoned,
+            std::span<const Look> looks = {}, std::span<const std::span<const int64_t>> shapes = {});
 
   struct Found {
     HostFault::What fault = HostFault::None; // index arithmetic that is not inside a tensor-free comparison leaves 64
                                              // bits, or a host node it needs is poisoned
     NodeId node = no_node;                   // which one
+    uint8_t axis = 0;                        // OutOfBounds: of the tensor
+    __int128 index = 0;                      // OutOfBounds: what the index would be
     bool wide = false; // a comparison, or a uniform that element code reads, leaves 64 bits: Form::wide
   };
   /// The residual guard, and unless it is false on all of them, the values.
@@ -59,6 +68,7 @@ private:
   Value evaluate(NodeId, bool exact);
   Value work(NodeId, bool exact);
   Value host(NodeId, bool exact);
+  Value read(NodeId);
   void visit_bound(NodeId);
   bool at_point(NodeId, std::span<const Value>, Value &out) const;
   void trouble(HostFault::What, NodeId);
@@ -67,6 +77,8 @@ private:
   const Kernel &k_;
   std::span<const HostValue> values_;
   std::span<const uint8_t> poisoned_;
+  std::span<const Look> looks_;
+  std::span<const std::span<const int64_t>> shapes_;
   std::vector<Value> memo_[2];     // by exactness
   std::vector<uint32_t> known_[2]; // in which evaluation
   uint32_t round_ = 0;

@@ -39,6 +39,12 @@ std::vector<Slot> fill(const Kernel &k, const Operands &run) {
     case SlotKind::In:
       v.pointer = const_cast<void *>(run.in[s.index]);
       break;
+    case SlotKind::Table:
+      v.pointer = const_cast<void *>(run.in[s.index]);
+      break;
+    case SlotKind::TableStride:
+      v.integer = run.table_strides[s.index][s.box];
+      break;
     case SlotKind::Uniform:
       v = run.uniforms.at(k.uniforms[s.index]);
       break;

@@ -55,7 +55,7 @@ struct Operands {
   std::map<NodeId, Slot> uniforms;
   std::map<NodeId, int64_t> bounds;
   std::vector<int64_t> row_lengths, row_pitches, out_strides;
-  std::vector<std::vector<int64_t>> in_strides;
+  std::vector<std::vector<int64_t>> in_strides, table_strides;
   int64_t inner_pitch = 1, out_inner = 1;
   std::vector<int64_t> in_inner;
 };

@@ -29,6 +29,8 @@ struct Case {
   std::vector<uint8_t> expected;    // elements in row-major order
   Outcome outcome = Outcome::Value; // the fault that some element must raise
   int64_t fault_position = -1;
+  bool reads = false, checked = false, unguarded = false; // at indices; of which the call looks at some; proved without
+                                                          // the guards of pieces
 };
 
 /// nullopt: refused by the compiler (counted by its first code in `refused`).

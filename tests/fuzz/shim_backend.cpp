@@ -69,7 +69,8 @@ void ShimBackend::add(Case &&given, Seen &seen) {
   auto plan = spec ? api::plan(spec.value, call.call) : api::Result<api::PlanRef>{};
   if (!plan) return complain("the plan was refused: " + plan.message, c);
   auto done = api::run(*plan.value, call.call);
-  if (done.fault == api::Fault::Overflow) { // refused on interval grounds, counted on the CPU
+  const bool on_intervals = done.fault == api::Fault::Overflow || (done.fault == api::Fault::Index && c.reads);
+  if (on_intervals) { // counted on the CPU
     --taken_;
     return;
   }

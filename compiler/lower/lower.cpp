@@ -42,7 +42,6 @@ public:
   Kernel run() {
     for (size_t a = 0; a < names.arguments.size(); ++a) k.arguments.push_back({names.arguments[a], signature.args[a]});
     k.outputs = {typed.result};
-    reads = std::find(names.indexed.begin(), names.indexed.end(), true) != names.indexed.end();
     k.source = source.text();
     add_axes();
     for (const Assumption &a : typed.assumed) // that it is a number, the signature says
@@ -262,7 +261,8 @@ private:
     if (is_comparison(x.op)) return compare(e, t);
     if (x.op == Operator::And || x.op == Operator::Or) {
       const NodeId left = value(ast.child(e, 0), t.operands);
-      const NodeId right = under(left, x.op == Operator::And, [&] { return value(ast.child(e, 1), t.operands); });
+      const ExprId second = ast.child(e, 1);
+      const NodeId right = under(left, x.op == Operator::And, second, [&] { return value(second, t.operands); });
       return operate(b, x.op, DType::Bool, left, right);
     }
     const NodeId left = operand(e, 0, t), right = operand(e, 1, t);
@@ -280,9 +280,9 @@ private:
     return operate(b, x.op, t.compute, left, right);
   }
 
-  /// What `make` makes where `known` is `truth`.
-  template <class Make> NodeId under(NodeId known, bool truth, Make make) {
-    if (!reads && !host(known)) return make();
+  /// What `make` makes of `e` where `known` is `truth`.
+  template <class Make> NodeId under(NodeId known, bool truth, ExprId e, Make make) {
+    if (!host(known) && !holds_read(e)) return make();
     const NodeId holds = truth ? known : b.logic(LogicOp::Not, known);
     if (host(known)) condition = holds;
     const NodeId outer = std::exchange(path, both(path, holds));
@@ -394,8 +394,8 @@ private:
         return stored(e, through);
       }
       const NodeId condition = value(first, Use::Value);
-      const NodeId yes = under(condition, true, [&] { return operand(e, 1, t); });
-      const NodeId no = under(condition, false, [&] { return operand(e, 2, t); });
+      const NodeId yes = under(condition, true, ast.child(e, 1), [&] { return operand(e, 1, t); });
+      const NodeId no = under(condition, false, ast.child(e, 2), [&] { return operand(e, 2, t); });
       return b.where(condition, yes, no);
     }
     case Rule::Ratio:
@@ -470,7 +470,6 @@ private:
   NodeId condition = no_node; // of the host, under which its next operand is evaluated
   NodeId path = no_node;      // of any stage, from the piece's guard or value to what is being made
   std::map<ExprId, bool> holds_read_;
-  bool reads = false; // some piece holds one
 };
 
 } // namespace

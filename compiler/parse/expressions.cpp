@@ -311,6 +311,7 @@ Operand Parser::read(const Operand &of) {
   for (bool more = true; more && !lost_ && !at_separator();) {
     if (is(TokenKind::Dots) && ahead().kind != TokenKind::Comma && ahead().kind != TokenKind::RightBracket) {
       sliced = true, slice(of, open, {}, indices.size()); // `..b`
+      indices.push_back(error(of.at));
     } else if (is(TokenKind::Dots)) {
       const Token &t = take();
       if (dots >= 0) second_dots(t);
@@ -322,6 +323,7 @@ Operand Parser::read(const Operand &of) {
       indices.push_back(error(here().where));
     } else if (is(TokenKind::Colon)) {
       sliced = true, slice(of, open, {}, indices.size());
+      indices.push_back(error(of.at));
     } else {
       indices.push_back(nested_whole());
       if (!lost_ && (is(TokenKind::Colon) || (is(TokenKind::Dots) && behind().kind != TokenKind::Comma)))

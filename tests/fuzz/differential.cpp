@@ -3,7 +3,10 @@
 // syntax and types.
 #include "tests/fuzz/differential.h"
 #include "compiler/lex/lex.h"
+#include "compiler/lower/lower.h"
 #include "compiler/parse/parser.h"
+#include "compiler/passes/bounds.h"
+#include "compiler/passes/fold.h"
 #include "compiler/passes/passes.h"
 #include "grammar/builtins.h"
 #include <algorithm>
@@ -187,6 +190,16 @@ std::optional<Case> prepare(Program program, std::map<std::string, int> &refused
   if (c.names.needs_rank) c.signature.rank = int(c.domain.size());
   c.typed = specialise(source, c.ast, c.names, c.signature, sink);
   if (sink.failed()) return refuse();
+  const Kernel settled = bounds(fold(lower(source, c.ast, c.names, c.signature, c.typed), {}), {});
+  if (!unproved(settled).empty()) { // the oracle still says of what was proved whether it was right
+    refused["index-unproved"]++;
+    return std::nullopt;
+  }
+  for (const Reading &r : settled.reads) {
+    c.reads = true;
+    c.checked |= r.checked != 0;
+    c.unguarded |= r.free && !r.checked;
+  }
 
   Random random(p.seed ^ 0x5eed);
   if (Random of_window(p.seed ^ 0x817d0); of_window.chance(30)) widen(c, of_window);
@@ -298,6 +311,9 @@ void note(const Case &c, Seen &seen) {
   if (c.ast.header.dots >= 0) seen.layouts["header with .."]++;
   if (!c.ast.lets.empty()) seen.layouts["let"]++;
   if (c.window) seen.layouts["window"]++;
+  if (c.reads) seen.layouts[c.checked ? "read checked at the call" : "read proved"]++;
+  if (c.unguarded) seen.layouts["read proved without guards"]++;
+  if (c.outcome == Outcome::OutOfBounds) seen.layouts["read out of bounds"]++;
   seen.layouts[c.same_view >= 0            ? "in place"
                : c.program.out_layout == 2 ? "out strided"
                : c.program.out_layout == 3 ? "out offset"
@@ -323,14 +339,34 @@ std::vector<std::string> unseen(const Seen &seen) {
   for (const Builtin &b : builtins()) want(seen.builtins, std::string(b.name));
 #define DTYPE(Name, text, bytes, class, torch) want(seen.dtypes, text " in"), want(seen.dtypes, text " out");
 #include "grammar/dtypes.def"
-  for (int op = 0; op <= int(Op::Call); ++op) want(seen.nodes, spelling(Op(op)));
-  want(seen.nodes, spelling(Op::Origin));
+  for (int op = 0; op <= int(Op::Origin); ++op) want(seen.nodes, spelling(Op(op)));
   for (std::string_view pass : pass_names()) want(seen.passes, std::string(pass));
-  for (const char *layout :
-       {"rows form",      "inner pitch", "wide",        "vector",      "scalar",         "repeated",
-        "strided",        "in place",    "out strided", "out offset",  "out contiguous", "header",
-        "header with ..", "let",         "window",      "window form", "in 0-d",         "in broadcast",
-        "in contiguous",  "in strided",  "read",        "read with .."})
+  for (const char *layout : {"rows form",
+                             "inner pitch",
+                             "wide",
+                             "vector",
+                             "scalar",
+                             "repeated",
+                             "strided",
+                             "in place",
+                             "out strided",
+                             "out offset",
+                             "out contiguous",
+                             "header",
+                             "header with ..",
+                             "let",
+                             "window",
+                             "window form",
+                             "in 0-d",
+                             "in broadcast",
+                             "in contiguous",
+                             "in strided",
+                             "read",
+                             "read with ..",
+                             "read proved",
+                             "read proved without guards",
+                             "read checked at the call",
+                             "read out of bounds"})
     want(seen.layouts, layout);
   return missing;
 }

@@ -33,6 +33,8 @@ struct Case {
   int64_t fault_position = -1;
   bool data_decides =
       false; // a tensor chooses what is evaluated somewhere, which a host that reads none cannot foresee
+  bool reads = false, checked = false, unguarded = false; // at indices; of which the call looks at some; proved without
+                                                          // the guards of pieces
 };
 
 /// nullopt: refused by the compiler (counted by its first code in `refused`), or it names what the program lacks.

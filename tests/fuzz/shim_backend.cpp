@@ -69,7 +69,8 @@ void ShimBackend::add(Case &&given, Seen &seen) {
   auto spec = api::compile(c.program.text, "<spec>");
   auto plan = spec ? api::plan(spec.value, call.call) : api::Result<api::PlanRef>{};
   auto counted = [&](api::Fault f) { // refused because it could not be ruled out, and counted on the CPU
-    return f == api::Fault::Overflow || (f == api::Fault::ZeroDivision && c.data_decides);
+    return f == api::Fault::Overflow || (f == api::Fault::ZeroDivision && c.data_decides) ||
+           (f == api::Fault::Index && c.reads);
   };
   if (spec && counted(plan.fault)) {
     --taken_;

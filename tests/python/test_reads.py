@@ -254,3 +254,34 @@ def test_the_torch_source_reads_the_same() -> None:
     with pytest.raises(IndexError):
         exec(ew.kernel("x[i]").emit("torch", x="f32[1]"), names)
         names["rule"](x=torch.zeros(3), shape=4)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64", "uint8", "int8", "int64", "bool"])
+@pytest.mark.parametrize("shape", [(1,), (7,), (300,), (4, 9), (2, 3, 5)])
+def test_against_the_torch_source(dtype: str, shape: tuple[int, ...]) -> None:
+    torch.manual_seed(1)
+    x = (torch.randn(shape) * 5).to(getattr(torch, dtype))
+    lut, lens = torch.randn(11).to(getattr(torch, dtype)), torch.randint(-3, 12, (shape[-1],), dtype=torch.int16)
+    at = torch.randint(-40, 40, shape, dtype=torch.int8)
+    for rule in (
+        "x[..]",
+        "[.., t]; x[.., len(t)-1-t]",
+        "[.., t]; t > 1: x[.., t-2]; else x",
+        "[.., t]; where(t < len(t)-1, x[.., min(t+1, len(t)-1)], x)",
+        "[.., t]; lut[reflect(t + lens[t], len(lut))]",
+        "lut[at % len(lut)]",
+        "lut[clip(2*at + 100, 0, len(lut)-1)]",
+        "let k = i // 3; k < len(lut): lut[k]; else x",
+        "i < len(lut) and lut[i] == lut[0] or i == 2: lut[wrap(i, len(lut))]; else x",
+        "[.., t]; t < lens[t] and x[.., t] == x[.., 0]: x[.., 0]; else x",
+        "x[.., 0]",
+        "where(at > 0, where(at < len(lut), lut[at], x), x)",
+        "0 <= at < len(lut): lut[at]; at == -1: lut[len(lut)-1]; else x",
+        "lut[where(at % 2 == 0, wrap(at, len(lut)), i % len(lut))]",
+    ):
+        kernel = ew.kernel(rule)
+        given = {
+            name: value for name, value in dict(x=x, lut=lut, lens=lens, at=at).items() if name in kernel.arguments
+        }
+        checked = kernel.check(**given, shape=shape)
+        assert checked, (rule, checked)

@@ -145,6 +145,54 @@ TEST(Lower, BoolArithmetic) {
   EXPECT_NE(text.find("= ne"), std::string::npos) << text;
 }
 
+TEST(Lower, AReadCarriesWhatLeadsToIt) {
+  EXPECT_EQ(nodes(lowered("i > 0 and s[i-1] > 0: where(x > 0, s[i/2], 0); else x", {"x: f32", "s: f32[1]"})),
+            R"(kernel (s: f32[1], x: f32) -> f32
+  %0 = pos flat : index element
+  %1 = const 0 : index host
+  %2 = gt %0, %1 : bool element
+  %3 = const 1 : index host
+  %4 = sub %0, %3 : index element
+  %5 = read s when %2, %4 : f32 element
+  %6 = cast %1 : f32 host
+  %7 = gt %5, %6 : bool element
+  %8 = and %2, %7 : bool element
+  %9 = load x : f32 element
+  %10 = gt %9, %6 : bool element
+  %11 = const 2 : index host
+  %12 = floordiv %0, %11 : index element
+  %13 = read s when %10, %12 : f32 element
+  %14 = where %10, %13, %6 : f32 element
+  piece 1:1 when %8 -> %14
+  piece 1:48 -> %9
+)");
+}
+
+TEST(Lower, OwnAxesOfARead) {
+  EXPECT_EQ(nodes(lowered("[b, .., d]; x[b, .., clip(q + d, 0, len(x, -1)-1)]", {"x: f16[3]", "q: u8", "rank: 3"})),
+            R"(kernel (x: f16[3], q: u8) over [b: 0, d: -1, axis1: 1] -> f16
+  %0 = pos b : index element
+  %1 = pos axis1 : index element
+  %2 = load q : u8 element
+  %3 = cast %2 : i64 element
+  %4 = pos d : index element
+  %5 = cast %4 : i64 element
+  %6 = add %3, %5 : i64 element
+  %7 = const 0 : index host
+  %8 = cast %7 : i64 host
+  %9 = arglen x -1 : index host
+  %10 = const 1 : index host
+  %11 = sub %9, %10 : index host
+  %12 = cast %11 : i64 host
+  %13 = call max %6, %8 : i64 element
+  %14 = call min %13, %12 : i64 element
+  %15 = cast %14 : index element
+  %16 = read x own(1) %0, %1, %15 : f16 element
+  piece 1:13 -> %16
+  check fits i64 %11 piece 0
+)");
+}
+
 TEST(Lower, PieceTextIsOneLine) {
   const Kernel k = lowered("i < 3: x *   # a comment\n  2\nelse x", {"x: f32"});
   EXPECT_EQ(k.pieces[0].text, "i < 3: x * 2");

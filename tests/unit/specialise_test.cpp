@@ -51,6 +51,51 @@ TEST(Specialise, HalvesAreWorkedInF32) {
   EXPECT_EQ(c.typed.result, DType::F16);
 }
 
+TEST(Specialise, IndicesAreWorkedIn64Bits) {
+  const Checked c = check("s[clip(q + 300, 0, len(s)-1)] * q", "s:f16[1] q:u8");
+  ASSERT_FALSE(c.failed) << c.rendered();
+  EXPECT_EQ(show(c.at("q + 300", Use::Index)), "data i64, worked in i64");
+  EXPECT_EQ(c.at("q + 300", Use::Index).operands, Use::Index);
+  EXPECT_EQ(show(c.at("s[clip(q + 300, 0, len(s)-1)]")), "data f16, worked in f32");
+  EXPECT_EQ(result("s[clip(q + 300, 0, len(s)-1)] + 0*(q + 300)", "s:f32[1] q:u8"), "does-not-fit");
+  EXPECT_EQ(result("s[int(q + 300)]", "s:f32[1] q:u8"), "does-not-fit"); // a conversion ends what an index is worked in
+  EXPECT_EQ(result("s[where(q + 300 > 0, q, 0)]", "s:f32[1] q:u8"), "does-not-fit");
+  EXPECT_EQ(result("s[t[q + 300]]", "s:f32[1] t:u8[1] q:u8"), "f32");
+  EXPECT_EQ(show(check("s[popcount(q)]", "s:f32[1] q:i8").at("popcount(q)", Use::Index)), "data i64, worked in i8");
+}
+
+TEST(Specialise, DivisionBetweenBracketsIsWhole) {
+  for (const char *rule : {"s[i/128]", "s[i/m]", "s[clip(m/2 - i/3, 0, n/2)]", "s[n/2/2]", "s[i/4 % 3 * 2]",
+                           "s[where(i > 3, i/2, n/4)]", "let h = i/2; s[h]", "s[t[i/2]]"})
+    EXPECT_EQ(result(rule, "s:f32[1] t:i32[1] m:int"), "f32") << rule;
+  EXPECT_EQ(result("let h = i/2; s[h] + h", "s:f32[1]"), "index-division");
+  EXPECT_EQ(result("s[i/2] + i/2", "s:f32[1]"), "index-division");
+  EXPECT_EQ(result("s[(i/2)**2]", "s:f32[1]"), "index-division");
+  EXPECT_EQ(result("s[int(float(i/2))]", "s:f32[1]"), "index-division");
+  EXPECT_EQ(result("s[q/2]", "s:f32[1] q:i32"), "index-not-whole");
+}
+
+TEST(Specialise, ReadsHaveTheTypeOfTheTensor) {
+  EXPECT_EQ(result("s[0]*q", "s:f16[1] q:f32"), "f32");
+  EXPECT_EQ(result("s[0] + i", "s:u8[1]"), "i64");
+  EXPECT_EQ(result("s[0]: x; else 0", "s:bool[1] x:f32"), "f32");
+  EXPECT_EQ(result("s[0]: x; else 0", "s:i32[1] x:f32"), "guard-not-bool");
+  EXPECT_EQ(result("x + s[0]", "s:f64[1] x:f32"), "f64");
+  EXPECT_EQ(check("x + s[0]", "s:f64[1] x:f32").typed.working, DType::F64);
+  EXPECT_EQ(result("x + s[0]", "x:f32"), "unknown");
+  EXPECT_EQ(result("x + s[0, 1]", "s:f32[1] x:f32"), "index-count");
+  EXPECT_EQ(result("x + s[0]", "s:f32[] x:f32"), "indexed-parameter");
+}
+
+TEST(Specialise, ReadsInGuards) { // equal by their text, and whole numbers where the tensor is
+  EXPECT_EQ(result("t[i] < 3: 1; t[i] >= 3: 2", "t:i32[1]"), "i64");
+  EXPECT_EQ(result("t[i] < 3: 1; t[n-1-i] >= 3: 2", "t:i32[1]"), "not-covered");
+  EXPECT_EQ(result("t[i] < 3: 1; t[i] >= 3: 2", "t:f32[1]"), "not-covered"); // NaN
+  EXPECT_EQ(check("t[0] < 256: 1; else 2", "t:u8[1]").reachable(), "10");
+  EXPECT_EQ(check("t[0]: 1; not t[0]: 2; else 3", "t:bool[1]").reachable(), "110");
+  EXPECT_EQ(check("t[i] < 3: 1; u[i] >= 3: 2; else 3", "t:u8[1] u:u8[1]").reachable(), "111");
+}
+
 TEST(Specialise, AFloatWithoutATensorHasTwoTypes) {
   const Checked c = check("i < rate*n: rate*n*i; else x", "x:f16 rate:float");
   EXPECT_EQ(show(c.at("i < rate*n")), "bool bool, worked in f64");

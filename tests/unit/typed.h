@@ -46,8 +46,8 @@ struct Checked {
   }
 };
 
-/// `kinds` is "x:f32 z:f16[] k:int rate:float flag:flag out:f16"; `[]` means a tensor of no dimensions. What is not
-/// named is unknown.
+/// `kinds` is "x:f32 z:f16[] k:int rate:float flag:flag out:f16"; `[]` means a tensor of no dimensions, `s:f32[2]`
+/// one of two, for a read at indices. What is not named is unknown.
 inline Checked check(const std::string &text, const std::string &kinds = "") {
   Checked c{Source(text, "<spec>"), {}, {}, {}, {}, false, {}};
   Sink sink;
@@ -63,10 +63,12 @@ inline Checked check(const std::string &text, const std::string &kinds = "") {
     ArgType type;
     const bool zero_dim = kind.size() > 2 && kind.substr(kind.size() - 2) == "[]";
     if (zero_dim) kind.resize(kind.size() - 2);
+    int8_t rank = -1;
+    if (kind.back() == ']') rank = int8_t(kind[kind.size() - 2] - '0'), kind.resize(kind.size() - 3);
     if (kind == "int") type.kind = ArgKind::Int;
     else if (kind == "float") type.kind = ArgKind::Float;
     else if (kind == "flag") type.kind = ArgKind::Bool;
-    else type = {ArgKind::Tensor, parse_dtype(kind).value(), zero_dim};
+    else type = {ArgKind::Tensor, parse_dtype(kind).value(), zero_dim, rank};
     if (name == "out") c.signature.out = type.dtype;
     for (size_t a = 0; a < c.names.arguments.size(); ++a)
       if (c.names.arguments[a] == name) c.signature.args[a] = type;

@@ -59,7 +59,7 @@ let up = ramp(t, 0, max(fi-1, 1))
 let down = ramp(len(t)-1-t, 0, max(fo-1, 1))
 x * (0.5 - 0.5*cos(pi*up)) * (0.5 - 0.5*cos(pi*down))
 """),
-    "pos1d-05-signed-bins": Rule("2*i < n: i; else i-n", call=lambda n: {"shape": n}),
+    "pos1d-05-signed-bins": Rule("2*i < n: i; else i - n", call=lambda n: {"shape": n}),
     "pos1d-07-tukey-taper": Rule("""
 border() <= floor(alpha*(n-1)/2): x * (0.5 - 0.5*cos(2*pi*border()/(alpha*(n-1))))
 else                              x
@@ -74,7 +74,7 @@ x*rise*fall
 """),
     "posnd-05-sliding-window-offset": Rule("""
 [b, q, k]
-let p = q + len(k)-len(q)    # the queries are the last rows
+let p = q + len(k) - len(q)    # the queries are the last rows
 p-w < k <= p: s
 else          -inf
 """),
@@ -82,14 +82,14 @@ else          -inf
 [y, x]
 let red = y%2 == 0 and x%2 == 0
 let blue = y%2 == 1 and x%2 == 1
-u16(round(f64(raw) * where(red, gr, where(blue, gb, gg))))    # a cast saturates
+u16(round(f64(raw)*where(red, gr, where(blue, gb, gg))))    # a cast saturates
 """),
     "posnd-09-sponge-per-side": Rule("""
 [z, x]
-let l = max(left - x, 0)
-let r = max(right - (len(x)-1-x), 0)
-let b = max(bottom - (len(z)-1-z), 0)
-u * exp(-a**2 * (l**2 + r**2 + b**2))
+let l = max(left-x, 0)
+let r = max(right-(len(x)-1-x), 0)
+let b = max(bottom-(len(z)-1-z), 0)
+u*exp(-a**2*(l**2+r**2+b**2))
 """),
     "posnd-11-three-row-segments": Rule("""
 [r, c]
@@ -118,8 +118,8 @@ up + down + left + right - 4*u
 """),
     "gather-05-rotate-halves": Rule("""
 [.., t, d]
-let m = len(d)//2
-let a = t / base**(float(d%m)/m)
+let m = len(d) // 2
+let a = t/base**(float(d%m)/m)
 d < m: x*cos(a) - x[.., d+m]*sin(a)
 else   x*cos(a) + x[.., d-m]*sin(a)
 """),
@@ -129,7 +129,7 @@ else   x*cos(a) + x[.., d-m]*sin(a)
     "gather-09-signed-nibbles": Rule(
         """
 let v = (packed[i/2] >> 4*(i%2)) & 15
-((v ^ 8) - 8) * scale[i/g]
+((v ^ 8)-8) * scale[i/g]
 """,
         call=lambda packed, scale, g: {"packed": packed, "scale": scale, "g": g, "shape": 2 * len(packed)},
     ),
@@ -140,7 +140,7 @@ else                   bad
     # Several inputs
     "multi-01-crossfade-clipped": Rule("""
 let o = min(ov, len(a), len(c))
-let w = ramp(i, 0, max(o-1, 1)) * pi/2
+let w = ramp(i, 0, max(o-1, 1))*pi/2
 i < o: c*sin(w)**2 + a[len(a)-o+i]*cos(w)**2
 else   c
 """),
@@ -167,9 +167,9 @@ else                 x
     "param-05-warmup-stable-decay": Rule(
         """
 let s = i + 1
-s < warm:           float(s)/warm
-s <= warm + stable: 1
-else                1 - float(s-warm-stable)/(decay+1)
+s < warm:         float(s)/warm
+s <= warm+stable: 1
+else              1 - float(s-warm-stable)/(decay+1)
 """,
         call=lambda warm, stable, decay, n: {
             "warm": warm,
@@ -186,17 +186,17 @@ let top = where(y0 > 0, ramp(y+0.5, 0, ov), 1)
 let bottom = where(y0+len(y) < H, ramp(len(y)-y-0.5, 0, ov), 1)
 let left = where(x0 > 0, ramp(x+0.5, 0, ov), 1)
 let right = where(x0+len(x) < W, ramp(len(x)-x-0.5, 0, ov), 1)
-v * top * bottom * left * right
+v*top*bottom*left*right
 """),
     # Dtypes
     "dtype-01-double-into-float-kernel": Rule("2*x + 1", first=lambda x: {"x": x.astype(np.float32)}),
-    "dtype-03-constant-keeps-float32": Rule("i < n/2: 0.5*x; else x**3 / 2.0"),
+    "dtype-03-constant-keeps-float32": Rule("i < n/2: 0.5*x; else x**3/2.0"),
     "dtype-05-int-and-float-branches": Rule("x > 1: 1.0; else 0"),
     "dtype-07-zero-dim-operand": Rule("x + s"),
     "dtype-09-half-sentinel": Rule("[q, k]; k > q: lowest; else s"),
-    "dtype-11-half-epsilon": Rule("[r, c]; x / max(nm[r], 1e-12)"),
+    "dtype-11-half-epsilon": Rule("[r, c]; x/max(nm[r], 1e-12)"),
     "dtype-13-clip-then-bytes": Rule("u8(round(clip(x, 0, 1)*255))"),
-    "dtype-15-byte-difference": Rule("u8(abs(i16(a) - i16(b)))"),
+    "dtype-15-byte-difference": Rule("u8(abs(i16(a)-i16(b)))"),
     "dtype-17-nan-to-integer": Rule("u8(x)", same=("isnan(x): u8(0); else u8(clip(trunc(x), 0, 255))",)),
     "dtype-19-ramp-exact": Rule("f32(a + (b-a)*f64(i)/(n-1))", call=lambda a, b, n: {"a": a, "b": b, "shape": n}),
     "dtype-21-log-sigmoid-bf16": Rule("x >= 0: -log1p(exp(-x)); else x - log1p(exp(x))"),
@@ -208,7 +208,7 @@ v * top * bottom * left * right
     "int-09-integer-ramp-full-range": Rule(
         "i32(a + (b-a)*f64(i)/(n-1))", call=lambda a, b, n: {"a": a, "b": b, "shape": n}
     ),
-    "int-11-huge-diagonal": Rule("[b, r, c]; c - r >= d: x; else 0"),
+    "int-11-huge-diagonal": Rule("[b, r, c]; c-r >= d: x; else 0"),
     # Layouts
     "layout-01-column-slices": Rule("a*x + b*y"),
     "layout-03-corner-view": Rule("i < 5: x; else -x"),
@@ -219,9 +219,9 @@ v * top * bottom * left * right
     "size-01-empty": Rule("i < n/4: x*0.5; i >= n-n/4: x*2; else x"),
     "size-03-shape-kept": Rule("cos(x)"),
     "size-05-even-parts": Rule("""
-let q = n // k         # the length of a short part
-let r = n % k          # how many parts are longer by one
-let long = r*(q+1)
+let q = n // k    # the length of a short part
+let r = n % k    # how many parts are longer by one
+let long = r * (q+1)
 i < long: x + i//(q+1)
 else      x + r + (i-long)//max(q, 1)
 """),
@@ -326,10 +326,10 @@ else      x + r + (i-long)//max(q, 1)
         ),
     ),
     "msg-07-silent-outer-product": Rule(
-        "(p - t)**2",
+        "(p-t)**2",
         bad=(
             Refused(
-                "(p - t)**2",
+                "(p-t)**2",
                 {"3": r"\(3,\)", "4": r"\(4,\)", "which inputs": r"`p` has .* and `t`", "which axis": r"on axis -1"},
                 error=ValueError,
                 call=lambda p, t: {"p": p[:3, 0], "t": t},

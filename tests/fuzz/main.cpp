@@ -18,6 +18,7 @@ struct Options {
   int shim = 1000;     // of them as CUDA C, run on the CPU
   int nvrtc = 300;     // of them through NVRTC for sm_90
   int archs = 30;      // of them for every architecture
+  int texts = 0;       // print that many texts instead, each ended by a zero byte, those too that the compiler refuses
 };
 
 bool number(std::string_view arg, std::string_view name, auto &value) {
@@ -104,11 +105,15 @@ extern "C" int ew_fuzz_main(int argc, char **argv) {
     using elsewise::fuzz::number;
     const std::string_view arg = argv[k];
     if (number(arg, "--seed", o.seed) || number(arg, "--programs", o.programs) || number(arg, "--shim", o.shim) ||
-        number(arg, "--nvrtc", o.nvrtc) || number(arg, "--archs", o.archs))
+        number(arg, "--nvrtc", o.nvrtc) || number(arg, "--archs", o.archs) || number(arg, "--texts", o.texts))
       continue;
-    std::fprintf(stderr,
-                 "usage: ew_tests fuzz [--seed=1] [--programs=4000] [--shim=1000] [--nvrtc=300] [--archs=30]\n");
+    std::fprintf(stderr, "usage: ew_tests fuzz [--seed=1] [--programs=4000] [--shim=1000] [--nvrtc=300] [--archs=30] "
+                         "| --texts=10 [--seed=1]\n");
     return 2;
   }
-  return elsewise::fuzz::fuzz(o);
+  for (int k = 0; k < o.texts; ++k) {
+    const std::string text = elsewise::fuzz::generate(o.seed + uint64_t(k)).text;
+    std::fwrite(text.c_str(), 1, text.size() + 1, stdout);
+  }
+  return o.texts ? 0 : elsewise::fuzz::fuzz(o);
 }

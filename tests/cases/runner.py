@@ -42,8 +42,6 @@ class Framework:
         whole = self.torch.from_numpy(array.copy() if min(array.strides, default=0) < 0 else array)
         if dtype is not None:
             whole = whole.to(getattr(self.torch, dtype))
-        if self.name == "cpu":
-            return whole
         # A copy to another device has strides of its own: take the memory that lies under it as it is.
         span = sum((s - 1) * k for s, k in zip(whole.shape, whole.stride())) + 1 if whole.numel() else 0
         memory = whole.as_strided((span,), (1,)).to(self.name)

@@ -203,7 +203,7 @@ v*top*bottom*left*right
     # Integers
     "int-01-floor-division": Rule("i < n/2: x // -2; else x // 2"),
     "int-03-modulo-by-zero": Rule("x % d", same=("d == 0: 0; else x % d",)),
-    "int-05-true-division": Rule("i < n/2: x/5; else x//5"),
+    "int-05-true-division": Rule("i < n/2: x/5; else x // 5"),
     "int-07-abs-of-minimum": Rule("abs(x)"),
     "int-09-integer-ramp-full-range": Rule(
         "i32(a + (b-a)*f64(i)/(n-1))", call=lambda a, b, n: {"a": a, "b": b, "shape": n}

@@ -57,8 +57,8 @@ def _refuse_no_text(spec: Any) -> None:
 
 
 def format(spec: str) -> str:
-    """The same rule in the style of the language: blanks by precedence, `and or not`, one piece a line if it has several
-    lines.
+    """The same rule in the style of the language: blanks by precedence, `and or not`, one piece a line if it has
+    several lines.
 
     spec: as for :func:`kernel`; it need not be right beyond its syntax. Its comments, parentheses and the line ends in
     its pieces stay.

@@ -160,6 +160,12 @@ PYBIND11_MODULE(_elsewise, m) {
     return py::make_tuple(a.ulp, py::cast(a.functions));
   });
 
+  m.def("format", [](const std::string &text) {
+    auto result = api::format(text, "<spec>");
+    check(result, text);
+    return result.value;
+  });
+
   py::class_<View>(m, "View", "Memory that an argument of a call stands for.")
       .def(py::init([](uintptr_t data, const std::string &as, std::vector<int64_t> shape, std::vector<int64_t> strides,
                        int on, bool readonly) {

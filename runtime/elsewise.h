@@ -142,6 +142,8 @@ EW_API Result<std::string> emit(const Spec &, const EmitRequest &) noexcept;
 EW_API Result<std::string> emit_ir(std::string_view text, std::string_view file, const EmitRequest &) noexcept;
 /// Tokens or Ast of a text that need not be a whole or well-typed spec: only what is wrong up to that stage is a fault.
 EW_API Result<std::string> emit_syntax(std::string_view text, std::string_view file, Stage) noexcept;
+/// The text in the language's style (compiler/parse/format.h); only what does not parse is a fault.
+EW_API Result<std::string> format(std::string_view text, std::string_view file) noexcept;
 
 struct Counters {
   uint64_t nvrtc = 0, orc = 0;      // compilations

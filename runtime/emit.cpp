@@ -5,6 +5,7 @@
 #include "compiler/ir/read.h"
 #include "compiler/lex/lex.h"
 #include "compiler/lower/lower.h"
+#include "compiler/parse/format.h"
 #include "compiler/parse/parser.h"
 #include "compiler/passes/passes.h"
 #include "runtime/cuda/nvrtc.h"
@@ -245,6 +246,16 @@ Result<std::string> emit_syntax(std::string_view text, std::string_view file, St
     shown = print_ast(source, ast);
   }
   return sink.failed() ? spec_fault<std::string>(sink, source) : good(std::move(shown));
+} catch (const std::exception &error) {
+  return crashed<std::string>(error);
+}
+
+Result<std::string> format(std::string_view text, std::string_view file) noexcept try {
+  const Source source{std::string(text), std::string(file)};
+  Sink sink;
+  const Tokens tokens = lex(source, sink);
+  (void)parse(source, tokens, sink);
+  return sink.failed() ? spec_fault<std::string>(sink, source) : good(elsewise::format(source, tokens));
 } catch (const std::exception &error) {
   return crashed<std::string>(error);
 }

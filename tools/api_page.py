@@ -22,7 +22,7 @@ import elsewise as ew
 PAGE = Path(__file__).resolve().parents[1] / "docs/api.md"
 MEMBERS = ("spec", "arguments", "emit", "launch", "check")
 GROUPS = {
-    "Rules": ("kernel", "Kernel", *(f"Kernel.{name}" for name in MEMBERS), "Check"),
+    "Rules": ("kernel", "Kernel", *(f"Kernel.{name}" for name in MEMBERS), "Check", "format"),
     "Raw addresses": ("ptr", "Pointer"),
     "Errors in a rule": ("SpecError", "SpecWarning", "Diagnostic", "FixIt"),
     "This process and machine": ("cache_info", "CacheInfo", "clear_cache", "doctor"),

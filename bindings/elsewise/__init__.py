@@ -20,7 +20,7 @@ from ._errors import Diagnostic, FixIt, SpecError, SpecWarning
 _public: list[Any] = [CacheInfo, Diagnostic, FixIt, SpecError, SpecWarning]
 try:
     from ._check import Check
-    from ._kernel import Kernel, kernel
+    from ._kernel import Kernel, format, kernel
     from ._pointer import Pointer, ptr
 except ModuleNotFoundError as _missing:
     if _missing.name != "numpy" or TYPE_CHECKING:
@@ -33,7 +33,7 @@ except ModuleNotFoundError as _missing:
             raise ImportError("elsewise needs NumPy: pip install numpy", name="numpy")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 else:
-    _public += [Check, Pointer, kernel, ptr]
+    _public += [Check, Pointer, format, kernel, ptr]
 
 __version__: str = _elsewise.version()
 
@@ -53,6 +53,7 @@ __all__ = [
     "cache_info",
     "clear_cache",
     "doctor",
+    "format",
     "kernel",
     "ptr",
 ]

@@ -38,6 +38,14 @@ def kernel(spec: str) -> Kernel:
     Raises SpecError (a SyntaxError) that shows every error with its place; warns with SpecWarning, e.g. of a piece that
     is never reached.
     """
+    _refuse_no_text(spec)
+    made, found = _elsewise.compile(spec, "<spec>")
+    for fields in found:
+        warnings.warn(_errors.Diagnostic.of(fields).rendered.rstrip("\n"), _errors.SpecWarning, stacklevel=2)
+    return made
+
+
+def _refuse_no_text(spec: Any) -> None:
     if not isinstance(spec, str):
         raise TypeError(f"a spec is a str, not {_options.kind_of(spec)}")
     try:
@@ -46,10 +54,22 @@ def kernel(spec: str) -> Kernel:
         raise ValueError(
             f"the spec's character {error.start + 1} is half a surrogate pair (U+{ord(spec[error.start]):04X})"
         ) from None
-    made, found = _elsewise.compile(spec, "<spec>")
-    for fields in found:
-        warnings.warn(_errors.Diagnostic.of(fields).rendered.rstrip("\n"), _errors.SpecWarning, stacklevel=2)
-    return made
+
+
+def format(spec: str) -> str:
+    """The same rule in the style of the language: blanks by precedence, `and or not`, one piece a line if it has
+    several lines.
+
+    spec: as for :func:`kernel`; it need not be right beyond its syntax. Its comments, parentheses and the line ends in
+    its pieces stay.
+
+        >>> ew.format("i<n/4 : x * .5 ;i>=n - n/4&&keep: x ;else:0")
+        'i < n/4: x*.5; i >= n-n/4 and keep: x; else 0'
+
+    Returns a str that means the same and that format() leaves as it is. Raises SpecError for what does not parse.
+    """
+    _refuse_no_text(spec)
+    return _elsewise.format(spec)
 
 
 STAGES = ("tokens", "ast", "ir", "cuda", "ptx", "cubin", "llvm", "asm", "torch")

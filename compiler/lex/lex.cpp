@@ -298,6 +298,7 @@ private:
         sink_.report(Code::NotAnOperator, {at_, end}, {std::string(h.text)}).fixits = {{{at_, end}, "=", "define it"}};
         return push({TokenKind::Assign}, end);
       }
+      if (defines() && h.text == "=!") continue; // `let a =!b`
       if (!rest.starts_with(h.text) || (s && s->text.size() >= h.text.size())) continue;
       const uint32_t end = at_ + uint32_t(h.text.size());
       sink_.report(Code::NotAnOperator, {at_, end}, {std::string(h.text)}).fixits = {

@@ -4,6 +4,7 @@
 #include "runtime/elsewise.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include <algorithm>
@@ -19,7 +20,8 @@ enum Exit : int { Success = 0, WrongSpec = 1, WrongUse = 2, WrongEnvironment = 3
 constexpr const char *overview = "ewc: look at a rule at every stage of its compilation\n\n"
                                  "  ewc -e 'i<n/4: x*0.5; else x' --arg=x:f32 --emit=cuda\n"
                                  "  ewc rule.ew --arg=gain:float --emit=ir --print-after=ranges\n"
-                                 "  ewc kernel.ir --passes=fold,ranges --emit=ir\n\n"
+                                 "  ewc kernel.ir --passes=fold,ranges --emit=ir\n"
+                                 "  ewc --format -i rule.ew\n\n"
                                  "Arguments that --arg does not name are f32 tensors. Exit status: 0 fine, 1 the rule "
                                  "is wrong, 2 the command line is, 3 something is missing on\n"
                                  "this computer (NVRTC, a CPU name).\n";
@@ -60,9 +62,13 @@ struct Options {
   cl::opt<std::string> arch{
       "arch", cl::desc("GPU (sm_90; default: the one here, else sm_80), or CPU for llvm and asm (default: this one)"),
       cl::value_desc("arch"), cl::cat(category)};
-  cl::opt<bool> in_place{"in-place", cl::desc("as if `out` were the first tensor"), cl::cat(category)};
+  cl::opt<bool> format{"format", cl::desc("print the rule in the language's style, or rewrite its file with -i"),
+                       cl::cat(category)};
+  cl::opt<bool> in_place{"in-place", cl::desc("as if `out` were the first tensor; with --format: rewrite the file"),
+                         cl::cat(category)};
   cl::opt<bool> window{"window", cl::desc("emit the form of a part of a domain, as `domain=` in a call"),
                        cl::cat(category)};
+  cl::alias in_place_letter{"i", cl::desc("--in-place"), cl::aliasopt(in_place), cl::cat(category)};
   cl::opt<int> rows{"rows", cl::desc("emit the form with that many row axes"), cl::value_desc("axes"), cl::init(0),
                     cl::cat(category)};
   cl::opt<std::string> out{"out", cl::desc("dtype of the result, as `dtype=` in a call"), cl::value_desc("dtype"),
@@ -134,6 +140,30 @@ int write(const Options &options, const std::string &text) {
   return error ? usage(options.output + ": " + error.message()) : Success;
 }
 
+/// Puts `text` in the place of a file, which keeps its mode and is at no time half written. What a link leads to is
+/// rewritten, not the link.
+int rewrite(const std::string &file, const std::string &text) {
+  namespace fs = llvm::sys::fs;
+  llvm::SmallString<128> real, temporary;
+  std::error_code error = fs::real_path(file, real);
+  const auto mode = error ? llvm::ErrorOr<fs::perms>(error) : fs::getPermissions(real);
+  if (!error) error = mode.getError();
+  int descriptor = -1;
+  if (!error) error = fs::createUniqueFile(real + ".%%%%%%%%", descriptor, temporary);
+  if (error) return usage(file + ": " + error.message());
+  {
+    llvm::raw_fd_ostream out(descriptor, true);
+    out << text;
+    out.close();
+    error = out.error();
+    out.clear_error();
+  }
+  if (!error) error = fs::setPermissions(temporary, *mode);
+  if (!error) error = fs::rename(temporary, real);
+  if (error) fs::remove(temporary);
+  return error ? usage(file + ": " + error.message()) : Success;
+}
+
 int fail(api::Fault fault, const std::string &message) {
   switch (fault) {
   case api::Fault::Spec:
@@ -161,6 +191,15 @@ int drive(const Options &options) {
     if (!read) return usage(options.file + ": " + read.getError().message());
     text = (*read)->getBuffer().str();
     name = options.file == "-" ? "<stdin>" : options.file.getValue();
+  }
+  if (options.format) {
+    if (options.in_place && (given || options.file == "-"))
+      return usage("--format --in-place rewrites a file: name one");
+    auto formatted = api::format(text, name);
+    if (!formatted) return fail(formatted.fault, formatted.message);
+    if (!options.in_place) return write(options, formatted.value);
+    if (formatted.value.empty() || formatted.value.back() != '\n') formatted.value += "\n";
+    return formatted.value == text ? Success : rewrite(options.file, formatted.value);
   }
   api::EmitRequest request;
   request.stage = options.stage, request.arch = options.arch, request.in_place = options.in_place,

@@ -9,14 +9,11 @@ from __future__ import annotations
 import ast
 import random
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import elsewise as ew
-import lark
 import pytest
+from sentences import SENTENCES, blanks, corpus, in_grammar, mutated, programs
 
-ROOT = Path(__file__).resolve().parents[2]
 OPERATORS = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
     ast.LShift: "<<", ast.RShift: ">>", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
@@ -25,13 +22,13 @@ OPERATORS = {
 }  # fmt: skip
 
 
-def codes(spec: str) -> list[str]:
-    """The codes of what is wrong with a spec."""
+def codes(spec: str) -> set[str]:
+    """The codes of what is wrong with a spec's form: what the lexer and the parser report."""
     try:
-        ew.kernel(spec)
+        ew.format(spec)
     except ew.SpecError as error:
-        return [diagnostic.code for diagnostic in error.diagnostics]
-    return []
+        return {diagnostic.code for diagnostic in error.diagnostics}
+    return set()
 
 
 def tree(node: ast.expr) -> str:
@@ -101,61 +98,12 @@ def test_trees_are_pythons(make) -> None:  # type: ignore[no-untyped-def]
         assert ew.kernel(text).emit("ast") == f"1:1 => {tree(ast.parse(text, mode='eval').body)}\n", text
 
 
-class Newlines:
-    """Drops the newlines that separate nothing: see the head of elsewise.lark."""
-
-    always_accept = ("_NEWLINE",)
-    behind = re.compile(
-        r"COLON|COMMA|EQUAL|ELSE|OR|AND|NOT|COMPARE|SHIFT|SIGN|TIMES|POWER|VBAR|CIRCUMFLEX|AMPERSAND|TILDE"
-    )
-
-    def process(self, stream: Iterator[lark.Token]) -> Iterator[lark.Token]:
-        tokens = list(stream)
-        hidden, opened = [0] * (len(tokens) + 1), []
-        for k, token in enumerate(tokens):
-            if token.type == "SEMICOLON":
-                opened = []
-            elif token.type in ("LPAR", "LSQB"):
-                opened.append(k)
-            elif token.type in ("RPAR", "RSQB"):
-                opener = "LPAR" if token.type == "RPAR" else "LSQB"
-                while opened and tokens[opened[-1]].type != opener:
-                    opened.pop()
-                if opened:
-                    begin = opened.pop()
-                    hidden[begin] += 1
-                    hidden[k] -= 1
-        depth, last = 0, ""
-        for k, token in enumerate(tokens):
-            depth += hidden[k]
-            if token.type == "_NEWLINE" and (depth or self.behind.fullmatch(last)):
-                continue
-            last = token.type
-            yield token
-
-
-GRAMMAR = lark.Lark(
-    (ROOT / "grammar/elsewise.lark").read_text(encoding="utf-8"), parser="lalr", lexer="basic", postlex=Newlines()
-)
-
-
-def in_grammar(spec: str) -> bool:
-    try:
-        GRAMMAR.parse(spec)
-    except lark.exceptions.UnexpectedInput:
-        return False
-    return True
-
-
-def grammatical_codes() -> set[str]:
-    """Slugs of the catalogue's groups for lexing and parsing."""
-    catalogue = (ROOT / "compiler/diagnostics/diagnostics.def").read_text(encoding="utf-8")
-    part = catalogue[catalogue.index("// Lexing") : catalogue.index("// Names")]
-    return set(re.findall(r'^DIAGNOSTIC\(\w+, \w+, "([^"]+)"', part, re.MULTILINE))
-
-
-# Refused for what a name means, not for the form.
-MEANING = {"xor-of-literals", "duplicate-axis", "let-hides", "used-before-let", "unused-let", "indexed-let"}
+# Refused for what a name or a number means, or for how much there is, not for the form.
+MEANING = {
+    "xor-of-literals", "duplicate-axis", "let-hides", "used-before-let", "foreign-word", "own-element", "lone-number",
+    "operator-function", "too-deep", "too-complex", "too-many-axes", "too-many-pieces", "integer-too-large",
+    "float-too-large", "indexed-let",
+}  # fmt: skip
 WORD = re.compile(r"# c\n|\n|min\(x, y\)|let v =|\S+")
 WORDS = WORD.findall(
     "i n x min(x, y) clip( f32( ( ) ( ) : : ; ; \n , < <= == + - ** * / // % & | ^ ~ << not and or ! && || "
@@ -183,16 +131,68 @@ def soup(rng: random.Random) -> str:
 
 def test_the_formal_grammar_accepts_the_same() -> None:
     rng = random.Random(11)
-    wrong = grammatical_codes()
     accepted = 0
     for _ in range(6000):
         text = soup(rng)
-        reported = {code for code in codes(text) if code in wrong}
-        if reported and reported <= MEANING:
-            continue
-        assert in_grammar(text) == (not reported), (text, reported)
-        accepted += not reported
+        takes = grammatical(text)
+        assert takes is None or in_grammar(text) == takes, (text, codes(text))
+        accepted += bool(takes)
     assert 300 < accepted < 5000
+
+
+def grammatical(spec: str) -> bool | None:
+    """Whether the parser takes the form of a spec; None where it refuses only what a name or number means there."""
+    reported = codes(spec)
+    return None if reported and reported <= MEANING else not reported
+
+
+def test_what_the_grammar_derives_parses() -> None:
+    rng = random.Random(3)
+    told = 0
+    for _ in range(3000):
+        text = " ".join(SENTENCES.draw(rng, rng.randint(12, 34)))
+        assert in_grammar(text), text
+        takes = grammatical(text)
+        assert takes is not False, (text, codes(text))
+        told += takes is None
+    assert told < 1500
+
+
+def test_however_it_is_typed_both_take_it_or_neither() -> None:
+    rng = random.Random(5)
+    for _ in range(2000):
+        text = blanks(rng, SENTENCES.draw(rng, rng.randint(12, 30)))
+        takes = grammatical(text)
+        assert takes is None or in_grammar(text) == takes, (text, codes(text))
+
+
+def test_specs_of_tests_and_pages_are_in_both_or_neither() -> None:
+    specs = corpus()
+    accepted = 0
+    for text in specs:
+        takes = grammatical(text)
+        assert takes is None or in_grammar(text) == takes, (text, codes(text))
+        accepted += bool(takes)
+    assert accepted > 150 and len(specs) - accepted > 100
+
+
+def test_random_programs_are_in_the_grammar() -> None:
+    for text in programs(2000, seed=17):
+        assert grammatical(text) is not False and in_grammar(text), (text, codes(text))
+
+
+def test_mutations_are_in_both_or_neither() -> None:
+    rng = random.Random(9)
+    good = [text for text in corpus() if grammatical(text)] + programs(300, seed=23)
+    accepted = count = 0
+    for _ in range(4000):
+        text = rng.choice(good) if rng.random() < 0.6 else " ".join(SENTENCES.draw(rng, rng.randint(12, 26)))
+        text = mutated(rng, text)
+        takes = grammatical(text)
+        if takes is not None:
+            assert in_grammar(text) == takes, (text, codes(text))
+            accepted, count = accepted + takes, count + 1
+    assert 400 < accepted < count - 400
 
 
 @pytest.mark.parametrize(
@@ -211,11 +211,14 @@ def test_the_formal_grammar_accepts_the_same() -> None:
         "x[i-1] + lut[int(x)] + w[(i)]",
         "[b, t]; t < lens[b]: x[.., t // 2] + s[b, .., t] * s[..]; else x[b, ..]",
         "s [\n i,\n i\n]",
+        "i < n: x\n",
+        "i < n: x; let v = 2;\n;\n",
+        "let v =!a; v",
     ],
 )
 def test_specs_are_in_both(spec: str) -> None:
     assert in_grammar(spec)
-    assert not set(codes(spec)) & grammatical_codes()
+    assert not codes(spec)
 
 
 @pytest.mark.parametrize(
@@ -257,4 +260,4 @@ def test_specs_are_in_both(spec: str) -> None:
 )
 def test_what_is_in_neither(spec: str) -> None:
     assert not in_grammar(spec)
-    assert set(codes(spec)) & grammatical_codes()
+    assert codes(spec)

@@ -155,7 +155,7 @@ TEST(IrText, DamagedTextsNeverCrash) {
   std::vector<std::string> corpus{scheduled};
   std::map<std::string, int> refused;
   for (uint64_t seed = 1; corpus.size() < 60; ++seed)
-    if (auto c = fuzz::prepare(seed, refused))
+    if (auto c = fuzz::prepare(fuzz::generate(seed), refused))
       for (const std::string &text : fuzz::ir_texts(*c)) corpus.push_back(text);
   fuzz::Random random(7);
   int taken = 0;

@@ -119,6 +119,19 @@ std::string wrong_rank(const Header &header, size_t rank) {
          (rank > named && named > 0 ? " (`..` takes the axes without a name: `[.., " + names + "]`)" : "");
 }
 
+std::string lacks_axes(const Spec &spec, const Signature &signature, size_t rank) {
+  for (ExprId e = 0; e < spec.ast.exprs.size(); ++e) {
+    if (spec.ast[e].kind != ExprKind::Read || spec.ast[e].dots < 0 || spec.names.of[e].binding != Binding::Argument)
+      continue;
+    const int axes = signature.args[spec.names.of[e].index].rank;
+    if (axes > int(rank))
+      return "`" + spec.names.arguments[spec.names.of[e].index] + "` has " + std::to_string(axes) +
+             " axes and the domain " + std::to_string(rank) +
+             ", so `..` in its index stands for axes without a position";
+  }
+  return "";
+}
+
 namespace {
 
 std::string quoted(const std::string &name) { return "`" + name + "`"; }
@@ -275,6 +288,8 @@ Result<Request> choose_domain(const Spec &spec, const Call &call, Request reques
                                        : from + " " + show_shape(ref(request.domain))));
   if (std::string why = wrong_rank(spec.ast.header, request.domain.size()); !why.empty())
     return refuse(spec, Fault::Value, why + ": shape " + show_shape(ref(request.domain)));
+  if (std::string why = lacks_axes(spec, request.signature, request.domain.size()); !why.empty())
+    return refuse(spec, Fault::Value, why + ": shape " + show_shape(ref(request.domain)));
   if (spec.names.needs_rank) request.signature.rank = int(request.domain.size());
   const auto count = element_count(ref(request.domain));
   if (!count || *count > INT64_MAX / 16)
@@ -295,6 +310,11 @@ Result<Request> read_call(const Spec &spec, const Call &call) {
                   "the rule has " + std::to_string(call.args.size()) + " arguments, at most " +
                       std::to_string(most_arguments) + " are taken");
   if (const std::string text = missing_axis(spec, call); !text.empty()) return refuse(spec, Fault::Type, text);
+  for (size_t a = 0; a < call.args.size(); ++a) // proofs of bounds count on it
+    for (int32_t d = 0; call.args[a].kind == ArgKind::Tensor && d < call.args[a].rank; ++d)
+      if (call.args[a].shape[d] > int64_t(1) << 60)
+        return refuse(spec, Fault::Overflow,
+                      quoted(names[a]) + " has shape " + show_shape(shape_of(call.args[a])) + ": an axis is too long");
   Request request;
   for (size_t a = 0; a < names.size(); ++a) {
     const Arg &arg = call.args[a];

@@ -81,21 +81,6 @@ std::string complete(const Spec &spec, Signature &signature) {
   return "";
 }
 
-// How many axes the tensors read at indices have: as given, else as many as there are indices, and with `..` those of
-// the domain too.
-void count_axes(const Spec &spec, const EmitRequest &request, int domain, Signature &signature) {
-  for (ExprId e = 0; e < spec.ast.exprs.size(); ++e) {
-    const Expr &read = spec.ast[e];
-    if (read.kind != ExprKind::Read || spec.names.of[e].binding != Binding::Argument) continue;
-    const uint32_t a = spec.names.of[e].index;
-    ArgType &type = signature.args[a];
-    if (type.kind != ArgKind::Tensor) continue;
-    const bool given = a < request.ranks.size() && request.ranks[a] >= 0;
-    const int indices = int(read.count), all = read.dots >= 0 ? std::max(indices, domain) : indices;
-    type.rank = int8_t(given ? std::min(request.ranks[a], 64) : std::max<int>(type.rank, std::min(all, 64)));
-  }
-}
-
 int domain_rank(const Spec &spec, const EmitRequest &request) {
   int rank = request.rank;
   if (rank < 0) { // what is only asked for its lengths has no say, unless it is the only tensor
@@ -240,7 +225,8 @@ Result<std::string> emit(const Spec &spec, const EmitRequest &request) noexcept 
   if (std::string why = wrong_rank(spec.ast.header, size_t(domain_rank(spec, request))); !why.empty())
     return refuse(spec, Fault::Value, why);
   if (spec.names.needs_rank) signature.rank = domain_rank(spec, request);
-  count_axes(spec, request, domain_rank(spec, request), signature);
+  if (std::string why = lacks_axes(spec, signature, size_t(domain_rank(spec, request))); !why.empty())
+    return refuse(spec, Fault::Value, why);
   const std::vector<bool> none(signature.args.size());
   Typing *typing = nullptr;
   {

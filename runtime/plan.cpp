@@ -48,7 +48,6 @@ std::string wrong_own_axes(const Spec &spec, const Kernel &kernel, const Call &c
     for (int32_t axis = 0; axis < arg.rank; ++axis) {
       if (!(r.own >> axis & 1)) continue;
       const int64_t at = int64_t(domain.size()) - arg.rank + axis; // aligned from the right
-      if (at < 0) return "`..` in an index of " + name + " stands for axes that the domain lacks" + shapes;
       if (arg.shape[axis] != 1 && arg.shape[axis] != domain[size_t(at)])
         return "`..` reads " + name + " at each element's own position, and lengths " +
                std::to_string(arg.shape[axis]) + " and " + std::to_string(domain[size_t(at)]) + " on axis " +

@@ -199,6 +199,8 @@ HostValue host_value_of(const Arg &);
 
 /// The header's axes against the domain's; empty: they agree.
 std::string wrong_rank(const Header &, size_t rank);
+/// `..` in an index that would stand for axes which a domain of that rank lacks; empty: there is none.
+std::string lacks_axes(const Spec &, const Signature &, size_t rank);
 
 /// What types and shapes of a call come to, or why it cannot be.
 struct Request {

@@ -105,7 +105,9 @@ private:
 
   void count(NodeId n) {
     if (uses_[n]++ || is_leaf(k_, n)) return;
-    for (NodeId o : operands(k_, n)) count(o);
+    const std::vector<NodeId> list = operands(k_, n);
+    const bool condition = k_[n].op == Op::Read && k_[n].sub && trusting; // where the read stands, it is said already
+    for (size_t o = condition; o < list.size(); ++o) count(list[o]);
   }
 
   std::string_view type(NodeId n) const { return value(k_[n].type, k_.form.wide); }
@@ -293,12 +295,15 @@ private:
     std::string place;
     for (size_t axis = 0; axis + i.sub < list.size(); ++axis) {
       const std::string &step = names_.steps[a][axis];
-      Text at = text(list[i.sub + axis]);
+      const NodeId index = list[i.sub + axis];
+      if (is_literal(k_, index) && !k_.constants[k_[index].a].integer && list.size() - i.sub > 1) continue;
+      Text at = text(index);
       if (k_.form.wide) at = c_cast("i64", at);
       const bool alone = list.size() - i.sub == 1;
-      place += (axis ? " + " : "") + (step.empty() ? alone ? at.s : wrap(at, Sum) : wrap(at, Product) + " * " + step);
+      place += (place.empty() ? "" : " + ") +
+               (step.empty() ? alone ? at.s : wrap(at, Sum) : wrap(at, Product) + " * " + step);
     }
-    const std::string read = names_.tables[a] + "[" + place + "]";
+    const std::string read = names_.tables[a] + "[" + (place.empty() ? "0" : place) + "]";
     return guard.empty() ? Text{read, Atom, true} : Text{guard + read + " : 0", Conditional, bytes(i.type) >= 4};
   }
 

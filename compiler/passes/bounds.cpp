@@ -17,7 +17,7 @@ namespace {
 using prove::FormulaId;
 using prove::Linear;
 
-constexpr __int128 most_positions = (__int128)1 << 60; // of a domain, whatever the call
+constexpr __int128 most_positions = (__int128)1 << 60; // of a domain, and of an axis of a tensor, whatever the call
 
 /// Every value that a node can have; none: nothing is known.
 struct Between {
@@ -75,8 +75,9 @@ public:
   Linear length_of(uint32_t argument, int axis) {
     bool is_new = false;
     const prove::Atom a = prover.atom("a" + std::to_string(argument) + "." + std::to_string(axis), &is_new);
-    if (is_new) prover.fact(a, at_least(Linear::of_atom(a), 0));
-    return Linear::of_atom(a);
+    const Linear l = Linear::of_atom(a);
+    if (is_new) prover.fact(a, prover.all({at_least(l, 0), at_most(l, Linear::of(int64_t(most_positions)))}));
+    return l;
   }
   /// Where an element is looked at, no axis of the domain is empty.
   Linear length(uint32_t axis) {
@@ -123,7 +124,7 @@ private:
     case Op::Len:
       return Between{1, most_positions};
     case Op::ArgLen:
-      return Between{0, INT64_MAX};
+      return Between{0, most_positions};
     case Op::Cast:
       return k[i.a].type == DType::Bool || is_integer(k[i.a].type) ? interval(i.a) : std::nullopt;
     case Op::Unary: {
@@ -175,9 +176,12 @@ private:
   // ---- sums
 
   /// The node by itself, of which its type alone is known.
-  Linear unknown(NodeId n) {
+  Linear unknown(NodeId n) { return atom_of(n, "n" + std::to_string(n), nullptr); }
+
+  Linear atom_of(NodeId n, const std::string &key, bool *made) {
     bool is_new = false;
-    const prove::Atom a = prover.atom("n" + std::to_string(n), &is_new);
+    const prove::Atom a = prover.atom(key, &is_new);
+    if (made) *made = is_new;
     const Linear l = Linear::of_atom(a);
     if (is_new) {
       const Interval i = interval(n);
@@ -190,11 +194,27 @@ private:
     return l;
   }
 
-  /// A new atom for the node, and what holds of it.
+  /// An atom for the node, and what holds of it. Operations of one kind on equal operands are one atom, so that
+  /// elements read under different conditions do not tell them apart.
   template <class Say> Linear described(NodeId n, Say say) {
-    const Linear l = unknown(n);
-    prover.fact(l.terms[0].first, say(l));
+    bool is_new = false;
+    const Linear l = atom_of(n, key_of(n), &is_new);
+    if (is_new) prover.fact(l.terms[0].first, say(l));
     return l;
+  }
+
+  std::string key_of(NodeId n) {
+    const Inst &i = k[n];
+    if (i.op != Op::Unary && i.op != Op::Binary && i.op != Op::Call) return "n" + std::to_string(n);
+    std::string key = "o" + std::to_string(int(i.op)) + "." + std::to_string(i.sub) + "." + std::to_string(int(i.type));
+    for (const NodeId o : operands(k, n)) {
+      const Linear l = linear(o);
+      key += "(" + std::to_string(l.constant);
+      for (const auto &[atom, coefficient] : l.terms)
+        key += "+" + std::to_string(coefficient) + "*" + std::to_string(atom);
+      key += ")";
+    }
+    return key;
   }
 
   /// What arithmetic gives: exact for an index, which the host sees to; for data where its type cannot wrap it, and
@@ -251,9 +271,26 @@ private:
       return described(n, [&](const Linear &l) { return choice(i.a, l, linear(i.b), linear(i.c)); });
     case Op::Call:
       return call(n, i);
+    case Op::Read: // where its condition fails the element is 0, and nobody uses it
+      return element(n, i);
     default:
       return unknown(n);
     }
+  }
+
+  /// What stands at the indices, whatever condition a read of it has.
+  Linear element(NodeId n, const Inst &i) {
+    std::string key = "e" + std::to_string(k.reads[i.c].argument);
+    const std::vector<NodeId> list = operands(k, n);
+    for (size_t o = i.sub; o < list.size(); ++o) key += "." + std::to_string(list[o]);
+    bool is_new = false;
+    const prove::Atom a = prover.atom(key, &is_new);
+    const Linear l = Linear::of_atom(a);
+    if (is_new) {
+      const Between t = of_type(i.type);
+      prover.fact(a, prover.all({at_least(l, int64_t(t.lo)), at_most(l, Linear::of(int64_t(t.hi)))}));
+    }
+    return l;
   }
 
   FormulaId choice(NodeId c, const Linear &l, const Linear &yes, const Linear &no) {
@@ -360,6 +397,8 @@ private:
     }
     case Op::Compare:
       return comparison(n, i);
+    case Op::Read:
+      return at_least(element(n, i), 1);
     default:
       return opaque(n);
     }
@@ -518,16 +557,16 @@ private:
     return false;
   }
 
-  /// Axes of the domain that the argument's axis may be as long as: those that the index speaks of, and the one that
-  /// stands above it where they are aligned from the right.
+  /// Axes of the domain that the argument's axis may be as long as: those that the index speaks of, and where there are
+  /// few, any. A premise costs a comparison at a call.
   std::set<uint8_t> candidates(NodeId index, uint32_t argument, uint8_t axis) const {
     std::set<uint8_t> found;
     visit(index, [&](NodeId n) {
       if ((k[n].op == Op::Pos || k[n].op == Op::Len) && k[n].a != no_axis) found.insert(uint8_t(k[n].a));
     });
+    constexpr size_t most_axes = 8; // beyond them, only those that the index speaks of
+    for (uint8_t a = 0; a < k.axes.size() && k.axes.size() <= most_axes; ++a) found.insert(a);
     const int rank = k.arguments[argument].type.rank;
-    for (uint8_t a = 0; a < k.axes.size(); ++a)
-      if (k.axes[a].dim == int(axis) - rank) found.insert(a);
     if (rank == 1 && k.axes.empty()) found.insert(flat_axis);
     return found;
   }

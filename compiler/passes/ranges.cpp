@@ -371,12 +371,16 @@ Kernel test_rows(const Kernel &from) {
     const NodeId own = i.sub ? indices[0] : no_node;
     if (i.sub) indices.erase(indices.begin());
     NodeId inside = no_node;
+    auto add = [&](NodeId condition) {
+      const NodeId known = folded(to, b, condition);
+      if (to[known].op == Op::Const && to.constants[to[known].a].integer) return;
+      inside = inside == no_node ? condition : b.logic(LogicOp::And, inside, condition);
+    };
     for (uint32_t axis = 0; axis < indices.size(); ++axis) {
       if (reading.own >> axis & 1) continue;
-      const NodeId lower = b.compare(CompareOp::Ge, indices[axis], b.integer(DType::Index, 0), false);
-      const NodeId upper = b.compare(CompareOp::Lt, indices[axis], b.arg_len(reading.argument, int32_t(axis)), false);
-      const NodeId both = b.logic(LogicOp::And, lower, upper);
-      inside = inside == no_node ? both : b.logic(LogicOp::And, inside, both);
+      const NodeId at = indices[axis];
+      if (to[at].op != Op::Pos) add(b.compare(CompareOp::Ge, at, b.integer(DType::Index, 0), false));
+      add(b.compare(CompareOp::Lt, at, b.arg_len(reading.argument, int32_t(axis)), false));
     }
     if (inside == no_node || inside == own) return made;
     reading.tested = own == no_node ? Reading::Alone : Reading::Behind;

@@ -159,8 +159,9 @@ Kernel schedule(const Kernel &from, const PassOptions &) {
   std::vector<bool> uniform(k.insts.size()), host(k.insts.size());
   auto passed = [&](NodeId n) {
     if (n == no_node || k[n].stage != Stage::Host || k[n].op == Op::Const) return;
+    host[n] = true;
     if (k[n].op == Op::Len && k[n].a == no_axis) return; // it is passed anyway
-    uniform[n] = host[n] = true;
+    uniform[n] = true;
   };
   auto steps = [&](const std::vector<Step> &list) {
     for (const Step &s : list)

@@ -34,7 +34,7 @@ std::string ranges(const std::string &guard,
 }
 
 TEST(Passes, Names) {
-  const std::vector<std::string_view> want{"fold", "axes", "ranges", "dead", "form", "schedule"};
+  const std::vector<std::string_view> want{"fold", "bounds", "axes", "ranges", "dead", "form", "schedule"};
   EXPECT_EQ(pass_names(), want);
 }
 

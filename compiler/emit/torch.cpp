@@ -207,7 +207,7 @@ private:
       if (p != last) guard = code_.condition(piece.guard, "guard");
       if (p != last) code_.assume(guard, true);
       const Python value = code_.stored(piece.value, typed_.result);
-      if (p != last) code_.forget(), code_.assume(guard, false);
+      if (p != last) code_.forget(), code_.assume_rest(guard);
       lines.insert(lines.begin(), "out = " + chosen(guard, value, p == last) + place(piece));
     }
     return lines;

@@ -210,9 +210,13 @@ Python TorchExpressions::operated(const Python &a, Operator op, const Python &b,
 
 Python TorchExpressions::value(ExprId e, Use use) {
   if (!lets_.count(e)) return make(e, use);
-  const auto key = std::tuple(e, use, by_position_, holds_read(e) ? path_ : std::vector<std::string>{});
+  constexpr size_t most = 4096; // so many paths to lets would double at each; without one a read has to be in bounds
+  std::vector<std::string> path = holds_read(e) && known_.size() < most ? path_ : std::vector<std::string>{};
+  const auto key = std::tuple(e, use, by_position_, path);
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
+  std::swap(path, path_);
   const Python c = named(e, make(e, use));
+  std::swap(path, path_);
   known_[key] = c;
   return c;
 }
@@ -264,6 +268,16 @@ void TorchExpressions::assume(const Python &c, bool holds) {
                            : c.tensor ? "~" + at(c, Level::Unary)
                                       : "not " + at(c, Level::Not);
   path_.push_back(text);
+}
+
+void TorchExpressions::assume_rest(const Python &c) {
+  assume(c, false);
+  if (path_.size() == 1) return;
+  std::string text;
+  for (const std::string &one : path_) text += (text.empty() ? "" : " & ") + ("(" + one + ")");
+  const std::string variable = fresh("left");
+  statements.push_back(variable + " = " + text);
+  path_ = {variable};
 }
 
 template <class Make> Python TorchExpressions::under(const Python &c, bool holds, Make make) {

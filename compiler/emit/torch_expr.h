@@ -49,6 +49,8 @@ public:
   /// What a read made from here on stands under, besides what stands in the text between: nothing is read elsewhere.
   void assume(const Python &condition, bool holds);
   void forget() { path_.pop_back(); } // what was assumed last
+  /// Where what was assumed holds and this does not, as the only thing that is assumed.
+  void assume_rest(const Python &condition);
   /// A condition that reads stand under, as a variable.
   Python condition(ExprId, const std::string &wanted);
   /// In the dtype of the result, as a tensor or as a number that torch.where takes as it is.

@@ -161,14 +161,17 @@ private:
   }
 
   NodeId value(ExprId e, Use use) {
-    const Place place{e, use, holds_read(e) ? path : no_node};
+    // Many paths to lets that hold reads would double at each of them. Without a path a read has to be in bounds.
+    constexpr size_t most_places = 1 << 16;
+    const bool by_path = holds_read(e) && made.size() < most_places;
+    const Place place{e, use, by_path ? path : no_node};
     if (current) current->edges.push_back({place, condition});
     const auto [at, is_new] = made.try_emplace(place);
     if (!is_new) return at->second.node;
     Made *const user = std::exchange(current, &at->second);
-    const NodeId outer = std::exchange(condition, no_node);
+    const NodeId outer = std::exchange(condition, no_node), outer_path = std::exchange(path, place.path);
     const NodeId n = make(e, use);
-    current = user, condition = outer;
+    current = user, condition = outer, path = outer_path;
     return at->second.node = n;
   }
 

@@ -168,6 +168,15 @@ TEST(Lower, AReadCarriesWhatLeadsToIt) {
 )");
 }
 
+TEST(Lower, ManyPathsToAReadEndSomewhere) { // each let is used under a condition and under its opposite
+  std::string spec = "let w0 = s[0]*x\n";
+  for (int k = 1; k < 60; ++k) {
+    const std::string before = "w" + std::to_string(k - 1), at = std::to_string(k);
+    spec += "let w" + at + " = where(x > " + at + ", " + before + " + 1, " + before + " * 2)\n";
+  }
+  EXPECT_LT(lowered(spec + "w59", {"x: f32", "s: f32[1]"}).insts.size(), size_t(1) << 19);
+}
+
 TEST(Lower, OwnAxesOfARead) {
   EXPECT_EQ(nodes(lowered("[b, .., d]; x[b, .., clip(q + d, 0, len(x, -1)-1)]", {"x: f16[3]", "q: u8", "rank: 3"})),
             R"(kernel (x: f16[3], q: u8) over [b: 0, d: -1, axis1: 1] -> f16

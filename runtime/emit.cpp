@@ -73,8 +73,22 @@ std::vector<bool> ambiguous_arguments(const Spec &spec) {
   return ambiguous;
 }
 
+// How many axes an argument that is read at indices needs at least: one an index, and behind `..` those of a header
+// that no index is for.
+int indices_of(const Spec &spec, uint32_t argument) {
+  int most = 0;
+  for (ExprId e = 0; e < spec.ast.exprs.size(); ++e) {
+    const Expr &read = spec.ast[e];
+    if (read.kind != ExprKind::Read || spec.names.of[e].binding != Binding::Argument) continue;
+    if (spec.names.of[e].index != argument) continue;
+    const int named = int(spec.ast.header.axes.size()), count = int(read.count);
+    most = std::max(most, read.dots >= 0 ? std::max(named, count) : count);
+  }
+  return most;
+}
+
 // Arguments of unknown kind become f32 tensors; where that would be a guess, the user is asked.
-std::string complete(const Spec &spec, Signature &signature) {
+std::string complete(const Spec &spec, const EmitRequest &request, Signature &signature) {
   const auto &names = spec.names.arguments;
   if (signature.args.size() > names.size()) return "the signature has more entries than the rule has arguments";
   signature.args.resize(names.size());
@@ -87,6 +101,11 @@ std::string complete(const Spec &spec, Signature &signature) {
              "` as int, float or bool, or a tensor's dtype";
     type = {ArgKind::Tensor, DType::F32, false};
   }
+  for (size_t a = 0; a < names.size(); ++a)
+    if (spec.names.indexed[a] && signature.args[a].kind == ArgKind::Tensor && !signature.args[a].zero_dim) {
+      const int given = a < request.ranks.size() ? request.ranks[a] : -1;
+      signature.args[a].rank = int8_t(given >= 0 ? given : indices_of(spec, uint32_t(a)));
+    }
   return "";
 }
 
@@ -264,12 +283,10 @@ Result<std::string> emit(const Spec &spec, const EmitRequest &request) noexcept 
   if (request.stage == Stage::Tokens || request.stage == Stage::Ast)
     return emit_syntax(spec.source.text(), spec.source.name(), request.stage);
   Signature signature = request.signature;
-  if (std::string why = complete(spec, signature); !why.empty()) return refuse(spec, Fault::Type, why);
+  if (std::string why = complete(spec, request, signature); !why.empty()) return refuse(spec, Fault::Type, why);
   if (std::string why = wrong_rank(spec.ast.header, size_t(domain_rank(spec, request))); !why.empty())
     return refuse(spec, Fault::Value, why);
   if (spec.names.needs_rank) signature.rank = domain_rank(spec, request);
-  if (std::string why = lacks_axes(spec, signature, size_t(domain_rank(spec, request))); !why.empty())
-    return refuse(spec, Fault::Value, why);
   const std::vector<bool> none(signature.args.size());
   Typing *typing = nullptr;
   {

@@ -200,8 +200,8 @@ def _version_of(library: str) -> tuple[str, str]:
         return "", "does not open within a minute"
     except OSError as error:  # no memory or process left, or an interpreter that is not there
         return "", f"cannot be tried: {error}"
-    version, _, error = done.stdout.rstrip("\n").partition(" ")
-    return (version, error) if done.stdout else ("", "ends the process that opens it")
+    version, _, wrong = done.stdout.rstrip("\n").partition(" ")
+    return (version, wrong) if done.stdout else ("", "ends the process that opens it")
 
 
 def _cache() -> Iterator[Fact]:

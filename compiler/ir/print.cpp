@@ -112,6 +112,7 @@ void reading(raw_ostream &out, const Kernel &k, const Inst &i) {
     out << ')';
   }
   if (r.free) out << " free";
+  if (r.tested != Reading::No) out << " tested(" << (r.tested == Reading::Alone ? "alone" : "behind") << ')';
   if (i.sub) out << " when";
 }
 

@@ -446,6 +446,12 @@ private:
       else if (is("proved")) set(r.proved);
       else if (is("checked")) set(r.checked);
       else if (is("free")) r.free = true;
+      else if (is("tested")) {
+        want("(");
+        if (is("alone")) r.tested = Reading::Alone;
+        else want("behind"), r.tested = Reading::Behind;
+        want(")");
+      }
       else if (is("not-empty") || is("as-long")) {
         const bool as_long = text[at - 1] == 'g';
         want("(");
@@ -566,7 +572,7 @@ private:
       if (!named) expected("the argument " + ticked(a.name));
       f.args.push_back(Access(choice(accesses, "`absent`, `vector`, `scalar`, `broadcast` or `strided`")));
       f.same_view.push_back(is("same"));
-      if (is("dense")) f.dense.resize(f.args.size()), f.dense.back() = true;
+      f.dense.push_back(is("dense"));
     }
     if (is("inner")) f.inner_axis = uint8_t(axis(false));
     for (unsigned r = 0; r < f.rows && !wrong; ++r)

@@ -176,12 +176,11 @@ private:
   // ---- sums
 
   /// The node by itself, of which its type alone is known.
-  Linear unknown(NodeId n) { return atom_of(n, "n" + std::to_string(n), nullptr); }
+  Linear unknown(NodeId n) { return atom_of(n, "n" + std::to_string(n)); }
 
-  Linear atom_of(NodeId n, const std::string &key, bool *made) {
+  Linear atom_of(NodeId n, const std::string &key) {
     bool is_new = false;
     const prove::Atom a = prover.atom(key, &is_new);
-    if (made) *made = is_new;
     const Linear l = Linear::of_atom(a);
     if (is_new) {
       const Interval i = interval(n);
@@ -197,9 +196,8 @@ private:
   /// An atom for the node, and what holds of it. Operations of one kind on equal operands are one atom, so that
   /// elements read under different conditions do not tell them apart.
   template <class Say> Linear described(NodeId n, Say say) {
-    bool is_new = false;
-    const Linear l = atom_of(n, key_of(n), &is_new);
-    if (is_new) prover.fact(l.terms[0].first, say(l));
+    const Linear l = atom_of(n, key_of(n)); // which may have been made before as one of which nothing is known
+    if (told.insert(l.terms[0].first).second) prover.fact(l.terms[0].first, say(l));
     return l;
   }
 
@@ -439,6 +437,7 @@ private:
   const bool reached;
   const uint8_t least = least_row(), greatest = greatest_row(), magnitude = magnitude_row();
   std::vector<std::pair<bool, Interval>> intervals;
+  std::set<prove::Atom> told; // atoms of which it was said what they are
   std::map<NodeId, Linear> linears;
   std::map<NodeId, FormulaId> conditions;
 };

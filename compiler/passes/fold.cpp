@@ -21,7 +21,8 @@ NodeId power(Kernel &k, Builder &b, NodeId n, const Inst &i) {
   if (is(k, i.b, 1)) return i.a;
   if (is(k, i.b, 2)) return b.binary(BinaryOp::Mul, i.a, i.a);
   if (!is_float(i.type)) return n;
-  if (is(k, i.b, 0)) return b.real(i.type, 1);
+  // What may be a fault is one all the same: only an element is dropped.
+  if (is(k, i.b, 0) && k[i.a].op == Op::Load) return b.real(i.type, 1);
   if (is(k, i.b, 3)) return b.binary(BinaryOp::Mul, b.binary(BinaryOp::Mul, i.a, i.a), i.a);
   if (is(k, i.b, -1)) return b.binary(BinaryOp::Div, b.real(i.type, 1), i.a);
   if (k[i.b].op == Op::Const && k.constants[k[i.b].a].real == 0.5) return b.call(square_root_row(), i.type, {i.a});

@@ -128,7 +128,8 @@ public:
   Call(const Kernel &k, const std::vector<bool> &indexed, const std::vector<bool> &bounded,
        std::span<const HostValue> values, std::span<const uint8_t> poisoned, std::span<const Intervals::Look> looks,
        const HostDomain &domain)
-      : Faults(k, values, poisoned, looks, domain.shapes), indexed(indexed), bounded(bounded), count(domain.count) {}
+      : Faults(k, values, poisoned, looks, domain.shapes), indexed(indexed), bounded(bounded),
+        count(domain.extent ? domain.count : 0) {} // a window may be empty
 
   CallCheck run() {
     for (const Check &c : k.checks)

@@ -60,6 +60,12 @@ Loop make_loop(DimsRef domain, DimsRef out, std::span<const Dims> inputs, const 
     loop.row_dims.push_back(merged[d].dim);
     for (size_t k = 0; k < inputs.size(); ++k) loop.inputs[k].rows.push_back(merged[d].in[k]);
   }
+  // Code of one row takes a step of it for one of the flat position. In a window that may be wrong: then it is a row
+  // among others, of which there is one.
+  if (positions.flat && loop.lengths.empty() && loop.inner_pitch != 1) {
+    loop.lengths.push_back(1), loop.pitches.push_back(0), loop.out.rows.push_back(0), loop.row_dims.push_back(-1);
+    for (Walk &w : loop.inputs) w.rows.push_back(0);
+  }
   return loop;
 }
 

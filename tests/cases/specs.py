@@ -342,23 +342,6 @@ else      x + r + (i-long)//max(q, 1)
 }
 
 # What cases wait for: by case, or by `kind:` for all of a kind. A case that passes while it stands here fails.
-READS = "reads at an index"
 WAITING: dict[str, str] = {
-    "pos1d-01-tail-table": READS,
-    "posnd-07-mosaic-gains": "uint16",
-    "posnd-15-window-or-image": READS,
-    "gather-01-add-reversed": READS,
-    "gather-03-periodic-laplacian": READS,
-    "gather-05-rotate-halves": READS,
-    "gather-07-reflect-any-length": READS,
-    "gather-09-signed-nibbles": READS,
-    "gather-11-label-out-of-range": READS,
-    "multi-01-crossfade-clipped": READS,
-    "multi-05-noise-by-step": READS,
-    "multi-07-timestamp-pairing": READS,
-    "multi-09-prefix-then-causal": READS,
-    "dtype-09-half-sentinel": "lowest",
-    "dtype-11-half-epsilon": READS,
-    "alias-05-shift-rows": READS,
     "kind:grad": "gradients",
 }

@@ -7,6 +7,8 @@ It never decides what a page should say; a block in a language that no test know
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 import sys
 import traceback
@@ -37,11 +39,13 @@ def test_session(block: Block) -> None:
     names: dict[str, Any] = {}
     exec("import elsewise, elsewise as ew, numpy as np", names)
     for source, shown in re.findall(r"^>>> (.*)\n((?:(?!>>>).*\n)*)", block.text, re.MULTILINE):
+        printed = io.StringIO()
         try:
-            exec(compile(source, "<stdin>", "single"), names)
-            said = ""
+            with contextlib.redirect_stdout(printed):
+                exec(compile(source, "<stdin>", "single"), names)
+            said = printed.getvalue()
         except Exception as error:
-            said = "".join(traceback.format_exception_only(type(error), error))
+            said = printed.getvalue() + "".join(traceback.format_exception_only(type(error), error))
         assert re.search(like(shown) + r"\s*\Z", said, re.DOTALL), f"{block.name} shows\n{shown}\nPython says\n{said}"
 
 

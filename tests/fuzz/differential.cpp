@@ -202,7 +202,10 @@ std::optional<Case> prepare(Program program, std::map<std::string, int> &refused
   }
 
   Random random(p.seed ^ 0x5eed);
-  if (Random of_window(p.seed ^ 0x817d0); of_window.chance(30)) widen(c, of_window);
+  // Tables are whole in a window, and so are their axes that are read at the element's own place: none is drawn for it.
+  bool whole_alone = true;
+  for (const Reading &r : settled.reads) whole_alone &= r.own == 0 && !c.names.elementwise[r.argument];
+  if (Random of_window(p.seed ^ 0x817d0); of_window.chance(30) && whole_alone) widen(c, of_window);
   const DType stored = c.typed.result;
   const int size = bytes(stored);
   const int64_t n = count(c.domain);
@@ -239,6 +242,10 @@ std::optional<Case> prepare(Program program, std::map<std::string, int> &refused
   for (int64_t i = 0; i < n; ++i) {
     const Outcome o = oracle.element(position_in_whole(c, i), c.expected.data() + i * size);
     if (o != Outcome::Value && c.outcome == Outcome::Value) c.outcome = o, c.fault_position = i;
+  }
+  if (oracle.beyond()) { // the oracle's own arithmetic has 128 bits
+    refused["beyond 128 bits"]++;
+    return std::nullopt;
   }
   return c;
 }

@@ -373,6 +373,7 @@ Outcome Oracle::element(int64_t position, uint8_t *out) {
 }
 
 Scalar Oracle::index_result(__int128 v, bool overflow) {
+  beyond_ |= overflow;
   if ((overflow || (!exact_ && wrap(v, DType::I64) != v)) && fault_ == Outcome::Value) fault_ = Outcome::Overflow;
   return {DType::Index, v, 0};
 }

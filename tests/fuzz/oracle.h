@@ -36,6 +36,8 @@ public:
   Outcome element(int64_t position, uint8_t *bytes);
   /// Index of the piece that gave the last element.
   uint32_t piece() const { return piece_; }
+  /// Some index left 128 bits, which is as far as this goes.
+  bool beyond() const { return beyond_; }
 
 private:
   struct Known {
@@ -73,6 +75,7 @@ private:
   Outcome fault_ = Outcome::Value;
   std::vector<Known> known_; // by expression, use and exactness: the last element's
   uint64_t element_ = 0;     // how many elements so far
+  bool beyond_ = false;
   bool exact_ = false;       // inside a comparison that no tensor has entered: nothing overflows
 };
 

@@ -137,7 +137,7 @@ void ShimBackend::flush() {
     built->launch(k, p.geometry, arguments.data());
     ++ran_;
     const std::string wrong = difference(p.c, p.out);
-    if (!wrong.empty()) complain(wrong, p.c);
+    if (!wrong.empty()) complain(wrong + "\n" + p.text, p.c);
   }
   pending_.clear();
 }

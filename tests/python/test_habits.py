@@ -47,7 +47,7 @@ MEANT = {
     "i<3: return x; else return 0": "i<3: x; else 0",
     "y = x*2": "x*2",
     "out[i] = x*2": "x*2",
-    "x[i] = 2*x[i]": "2*x",
+    "x[i] = 2*x[i]": "2*x[i]",
     "i<3: y = x; else y = 0": "i<3: x; else 0",
     "x *= 2": "x * 2",
     "i<3: x += 1; else x": "i<3: x + 1; else x",
@@ -108,8 +108,6 @@ MEANT = {
     "x / sum(x)": "x / x_sum",
     "x / x.sum()": "x / x_sum",
     "x > True": "x > true",
-    "x[i]": "x",
-    "x[i] + y[i]": "x + y",
     "x(i)": "x",
     # literals and characters
     "x * 1e3f": "x * 1e3",

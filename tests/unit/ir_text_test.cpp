@@ -72,7 +72,7 @@ TEST(IrText, KernelsThatNoRuleMakes) {
   EXPECT_EQ(k.pieces[0].boxes.size(), 2u);
   EXPECT_EQ(k.pieces[0].boxes[0].size(), 2u);
   EXPECT_EQ(k.form.row_axes, (std::vector<uint8_t>{no_axis, 0}));
-  EXPECT_EQ(k.form.dense, std::vector<bool>{true});
+  EXPECT_EQ(k.form.dense, (std::vector<bool>{true, false, false, false, false}));
   EXPECT_EQ(k.source, "s[r,\n\tc] \"x\" \\");
   EXPECT_EQ(k.guards[0][3].under, 7u);
   EXPECT_EQ(print(k), scheduled) << "whatever the verifier says of it";

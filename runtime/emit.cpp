@@ -98,6 +98,21 @@ int domain_rank(const Spec &spec, const EmitRequest &request) {
   return rank >= 0 ? rank : 1;
 }
 
+// How many axes the tensors read at indices have: as given, else as many as there are indices, and with `..` those of
+// the domain too.
+void count_axes(const Spec &spec, const EmitRequest &request, Signature &signature) {
+  for (ExprId e = 0; e < spec.ast.exprs.size(); ++e) {
+    const Expr &read = spec.ast[e];
+    if (read.kind != ExprKind::Read || spec.names.of[e].binding != Binding::Argument) continue;
+    const uint32_t a = spec.names.of[e].index;
+    ArgType &type = signature.args[a];
+    if (type.kind != ArgKind::Tensor || type.zero_dim) continue;
+    const int given = a < request.ranks.size() ? request.ranks[a] : -1, indices = int(read.count);
+    const int axes = given >= 0 ? given : read.dots >= 0 ? std::max(indices, domain_rank(spec, request)) : indices;
+    type.rank = std::max(type.rank, int8_t(std::min(axes, 64)));
+  }
+}
+
 // Contiguous operands; with axes as many rows as they need, else with `rows` as many row axes, each row starting
 // anywhere.
 std::string choose_form(const Spec &spec, const Typing &typing, const EmitRequest &request, Machine machine,
@@ -225,8 +240,7 @@ Result<std::string> emit(const Spec &spec, const EmitRequest &request) noexcept 
   if (std::string why = wrong_rank(spec.ast.header, size_t(domain_rank(spec, request))); !why.empty())
     return refuse(spec, Fault::Value, why);
   if (spec.names.needs_rank) signature.rank = domain_rank(spec, request);
-  if (std::string why = lacks_axes(spec, signature, size_t(domain_rank(spec, request))); !why.empty())
-    return refuse(spec, Fault::Value, why);
+  count_axes(spec, request, signature);
   const std::vector<bool> none(signature.args.size());
   Typing *typing = nullptr;
   {

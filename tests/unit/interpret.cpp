@@ -83,12 +83,16 @@ std::string nodes(const Kernel &k) {
   return out;
 }
 
-HostCall host_call(const Kernel &k, const std::vector<HostValue> &parameters, int64_t count) {
+HostCall host_call(const Kernel &k, const std::vector<HostValue> &parameters, int64_t count,
+                   const std::vector<std::vector<int64_t>> &shapes) {
   HostCall c;
+  const std::vector<std::span<const int64_t>> given(shapes.begin(), shapes.end());
+  HostDomain domain(count);
+  domain.shapes = given;
   c.values.resize(k.insts.size());
-  HostProgram(k).run(parameters, count, c.values, c.poisoned);
+  HostProgram(k).run(parameters, domain, c.values, c.poisoned);
   const CallChecks checks(k);
-  c.check = checks.run(c.values, c.poisoned, count);
+  c.check = checks.run(c.values, c.poisoned, domain);
   if (!checks.needed()) {
     EXPECT_EQ(c.check.fault.what, HostFault::None) << "needed() promised that no call is refused";
     EXPECT_FALSE(c.check.wide);

@@ -30,7 +30,9 @@ struct HostCall {
   std::vector<uint8_t> poisoned;
   CallCheck check;
 };
-HostCall host_call(const Kernel &, const std::vector<HostValue> &parameters, int64_t count);
+/// `shapes`: by argument, for what is read at indices.
+HostCall host_call(const Kernel &, const std::vector<HostValue> &parameters, int64_t count,
+                   const std::vector<std::vector<int64_t>> &shapes = {});
 
 /// The value of output 0 at `position`, by the kernel's own schedule: bounds, guards, bodies, uniforms from their
 /// slots. `load` reads an argument there, `read` at indices. Fails the test if index arithmetic leaves the 64 bits (128

@@ -237,9 +237,10 @@ TEST(Verify, FindsWhatIsWrong) {
 // --- slots ---
 
 std::string text(const Kernel &k, Backend backend) {
-  static constexpr const char *names[] = {"Out",      "In",        "Uniform",  "Rows",       "Extent",    "End",
-                                          "Begin",    "RowLength", "RowPitch", "InnerPitch", "OutStride", "InStride",
-                                          "OutInner", "InInner",   "Shift",    "Blocks",     "Live"};
+  static constexpr const char *names[] = {"Out",         "In",        "Table",    "Uniform",   "Rows",
+                                          "Extent",      "End",       "Begin",    "RowLength", "RowPitch",
+                                          "InnerPitch",  "OutStride", "InStride", "OutInner",  "InInner",
+                                          "TableStride", "Shift",     "Blocks",   "Live"};
   std::string s;
   for (const SlotInfo &i : slots(k, backend))
     s += (s.empty() ? "" : " ") + std::string(names[int(i.kind)]) + std::to_string(i.index) +

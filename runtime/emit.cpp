@@ -73,22 +73,8 @@ std::vector<bool> ambiguous_arguments(const Spec &spec) {
   return ambiguous;
 }
 
-// How many axes an argument that is read at indices needs at least: one an index, and behind `..` those of a header
-// that no index is for.
-int indices_of(const Spec &spec, uint32_t argument) {
-  int most = 0;
-  for (ExprId e = 0; e < spec.ast.exprs.size(); ++e) {
-    const Expr &read = spec.ast[e];
-    if (read.kind != ExprKind::Read || spec.names.of[e].binding != Binding::Argument) continue;
-    if (spec.names.of[e].index != argument) continue;
-    const int named = int(spec.ast.header.axes.size()), count = int(read.count);
-    most = std::max(most, read.dots >= 0 ? std::max(named, count) : count);
-  }
-  return most;
-}
-
 // Arguments of unknown kind become f32 tensors; where that would be a guess, the user is asked.
-std::string complete(const Spec &spec, const EmitRequest &request, Signature &signature) {
+std::string complete(const Spec &spec, Signature &signature) {
   const auto &names = spec.names.arguments;
   if (signature.args.size() > names.size()) return "the signature has more entries than the rule has arguments";
   signature.args.resize(names.size());
@@ -101,11 +87,6 @@ std::string complete(const Spec &spec, const EmitRequest &request, Signature &si
              "` as int, float or bool, or a tensor's dtype";
     type = {ArgKind::Tensor, DType::F32, false};
   }
-  for (size_t a = 0; a < names.size(); ++a)
-    if (spec.names.indexed[a] && signature.args[a].kind == ArgKind::Tensor && !signature.args[a].zero_dim) {
-      const int given = a < request.ranks.size() ? request.ranks[a] : -1;
-      signature.args[a].rank = int8_t(given >= 0 ? given : indices_of(spec, uint32_t(a)));
-    }
   return "";
 }
 
@@ -124,6 +105,21 @@ int domain_rank(const Spec &spec, const EmitRequest &request) {
   const int named = int(spec.ast.header.axes.size());
   if (spec.ast.header.present) return std::max(rank, named);
   return rank >= 0 ? rank : 1;
+}
+
+// How many axes the tensors read at indices have: as given, else as many as there are indices, and with `..` those of
+// the domain too.
+void count_axes(const Spec &spec, const EmitRequest &request, Signature &signature) {
+  for (ExprId e = 0; e < spec.ast.exprs.size(); ++e) {
+    const Expr &read = spec.ast[e];
+    if (read.kind != ExprKind::Read || spec.names.of[e].binding != Binding::Argument) continue;
+    const uint32_t a = spec.names.of[e].index;
+    ArgType &type = signature.args[a];
+    if (type.kind != ArgKind::Tensor || type.zero_dim) continue;
+    const int given = a < request.ranks.size() ? request.ranks[a] : -1, indices = int(read.count);
+    const int axes = given >= 0 ? given : read.dots >= 0 ? std::max(indices, domain_rank(spec, request)) : indices;
+    type.rank = std::max(type.rank, int8_t(std::min(axes, 64)));
+  }
 }
 
 // Contiguous operands; with axes as many rows as they need, else with `rows` as many row axes, each row starting
@@ -283,10 +279,11 @@ Result<std::string> emit(const Spec &spec, const EmitRequest &request) noexcept 
   if (request.stage == Stage::Tokens || request.stage == Stage::Ast)
     return emit_syntax(spec.source.text(), spec.source.name(), request.stage);
   Signature signature = request.signature;
-  if (std::string why = complete(spec, request, signature); !why.empty()) return refuse(spec, Fault::Type, why);
+  if (std::string why = complete(spec, signature); !why.empty()) return refuse(spec, Fault::Type, why);
   if (std::string why = wrong_rank(spec.ast.header, size_t(domain_rank(spec, request))); !why.empty())
     return refuse(spec, Fault::Value, why);
   if (spec.names.needs_rank) signature.rank = domain_rank(spec, request);
+  count_axes(spec, request, signature);
   const std::vector<bool> none(signature.args.size());
   Typing *typing = nullptr;
   {

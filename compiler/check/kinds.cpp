@@ -683,7 +683,8 @@ private:
     if (f.kind == Kind::Unknown) return f.extreme ? undecided(f) : unknown();
     const bool open = facts[0].kind == Kind::Unknown; // it may turn out to be the same everywhere
     if (f.kind == Kind::Index)
-      f.category = std::max(f.stage, open ? Stage::Host : facts[0].stage) == Stage::Host ? Category::Scalar : Category::Dim;
+      f.category =
+          std::max(f.stage, open ? Stage::Host : facts[0].stage) == Stage::Host ? Category::Scalar : Category::Dim;
     f.stage = std::max(f.stage, facts[0].stage);
     if (f.kind == Kind::Data || f.kind == Kind::Bool) f.category = std::max(f.category, facts[0].category);
     if (f.kind == Kind::Bool) f.tensor |= facts[0].tensor;

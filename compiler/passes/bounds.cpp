@@ -148,8 +148,8 @@ private:
         return from_corners({floor_divide(a->lo, b->lo), floor_divide(a->lo, b->hi), floor_divide(a->hi, b->lo),
                              floor_divide(a->hi, b->hi)});
       case BinaryOp::Mod:
-        if (b->lo < 1) return std::nullopt;
-        return Between{0, b->hi - 1};
+        if (b->lo < 0) return std::nullopt; // by 0 it is 0, or the call is refused
+        return Between{0, std::max<__int128>(b->hi - 1, 0)};
       default:
         return std::nullopt;
       }

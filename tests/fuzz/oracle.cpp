@@ -361,7 +361,12 @@ Outcome Oracle::element(int64_t position, uint8_t *out) {
   for (size_t d = domain_.size(); d-- > 0;) where_[d] = rest % domain_[d], rest /= domain_[d];
   for (piece_ = 0; piece_ < ast_.pieces.size(); ++piece_) {
     const SpecPiece &piece = ast_.pieces[piece_];
-    if (piece.guard != no_expr && !evaluate(piece.guard, Use::Value).integer) {
+    const bool holds = piece.guard == no_expr || evaluate(piece.guard, Use::Value).integer;
+    if (!typed_.reachable[piece_] && fault_ != Outcome::Value) { // a guard that never holds is not evaluated at all
+      fault_ = Outcome::Value, ++element_;
+      continue;
+    }
+    if (!holds) {
       if (fault_ != Outcome::Value) return fault_;
       continue;
     }

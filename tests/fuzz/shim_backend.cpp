@@ -70,7 +70,7 @@ void ShimBackend::add(Case &&given, Seen &seen) {
   auto plan = spec ? api::plan(spec.value, call.call) : api::Result<api::PlanRef>{};
   auto counted = [&](api::Fault f) { // refused because it could not be ruled out, and counted on the CPU
     return f == api::Fault::Overflow || (f == api::Fault::ZeroDivision && c.data_decides) ||
-           (f == api::Fault::Index && c.reads);
+           (c.reads && (f == api::Fault::Index || f == api::Fault::ZeroDivision));
   };
   if (spec && counted(plan.fault)) {
     --taken_;

@@ -86,9 +86,9 @@ std::string nodes(const Kernel &k) {
 HostCall host_call(const Kernel &k, const std::vector<HostValue> &parameters, int64_t count,
                    const std::vector<std::vector<int64_t>> &shapes) {
   HostCall c;
-  const std::vector<std::span<const int64_t>> each(shapes.begin(), shapes.end());
+  const std::vector<std::span<const int64_t>> given(shapes.begin(), shapes.end());
   HostDomain domain(count);
-  domain.shapes = each;
+  domain.shapes = given;
   c.values.resize(k.insts.size());
   HostProgram(k).run(parameters, domain, c.values, c.poisoned);
   const CallChecks checks(k);

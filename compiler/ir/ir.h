@@ -43,10 +43,10 @@ enum class Op : uint8_t {
   Where,   // a ? b : c; b and c of the node's type
   Cast,    // of a to the node's type
   Call,    // sub: row of the builtin table; operands [a, a + b) in Kernel::operands
-  Read,    // an argument's element at indices; operands [a, a + b) in Kernel::operands, c: index into Kernel::reads. The
-           // operands are one Index node an axis of the argument; if sub is 1, a Bool node stands before them, and where
-           // it is false nothing is read and the element is 0
-  Origin,  // a: as Pos: the domain's position at which the window begins. Host; only where Form::window
+  Read,   // an argument's element at indices; operands [a, a + b) in Kernel::operands, c: index into Kernel::reads. The
+          // operands are one Index node an axis of the argument; if sub is 1, a Bool node stands before them, and where
+          // it is false nothing is read and the element is 0
+  Origin, // a: as Pos: the domain's position at which the window begins. Host; only where Form::window
 };
 enum class UnaryOp : uint8_t { Neg, BitNot };
 enum class BinaryOp : uint8_t { Add, Sub, Mul, Div, FloorDiv, Mod, Pow, Shl, Shr, BitAnd, BitOr, BitXor };

@@ -451,8 +451,7 @@ private:
         if (is("alone")) r.tested = Reading::Alone;
         else want("behind"), r.tested = Reading::Behind;
         want(")");
-      }
-      else if (is("not-empty") || is("as-long")) {
+      } else if (is("not-empty") || is("as-long")) {
         const bool as_long = text[at - 1] == 'g';
         want("(");
         Premise p{as_long ? Premise::AsLong : Premise::NotEmpty, uint8_t(axis_number())};

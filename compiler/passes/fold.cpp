@@ -23,7 +23,7 @@ NodeId power(Kernel &k, Builder &b, NodeId n, const Inst &i) {
   if (!is_float(i.type)) return n;
   // What may be a fault is one all the same: only an element is dropped.
   if (is(k, i.b, 0) && k[i.a].op == Op::Load) return b.real(i.type, 1);
-  if (is(k, i.b, 3)) return b.binary(BinaryOp::Mul, b.binary(BinaryOp::Mul, i.a, i.a), i.a);
+  if (is(k, i.b, 3)) return b.binary(BinaryOp::Mul, folded(k, b, b.binary(BinaryOp::Mul, i.a, i.a)), i.a);
   if (is(k, i.b, -1)) return b.binary(BinaryOp::Div, b.real(i.type, 1), i.a);
   if (k[i.b].op == Op::Const && k.constants[k[i.b].a].real == 0.5) return b.call(square_root_row(), i.type, {i.a});
   return n;
@@ -71,6 +71,9 @@ NodeId folded(Kernel &k, Builder &b, NodeId made) {
     if (constant) values.push_back(k.constants[k[o].a]);
   }
   if (values.empty() || !constant) return i.op == Op::Binary ? identity(k, b, made) : made;
+  if (i.op == Op::Binary &&
+      BinaryOp(i.sub) == BinaryOp::Pow) // the exact forms of constants too are the same everywhere
+    if (const NodeId form = power(k, b, made, i); form != made) return folded(k, b, form);
   // At a known position too, noise is left to the backends, which share its arithmetic.
   if (i.op == Op::Call && builtins()[i.sub].rule == Rule::Noise) return made;
   Constant value;

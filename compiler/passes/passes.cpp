@@ -8,8 +8,8 @@
 #include "compiler/passes/form.h"
 #include "compiler/passes/ranges.h"
 #include "compiler/passes/schedule.h"
-#include <algorithm>
 #include "compiler/passes/window.h"
+#include <algorithm>
 
 namespace elsewise {
 namespace {

@@ -3,8 +3,8 @@
 // intervals stands in interval_arithmetic.cpp.
 #include "runtime/host/interval.h"
 #include "compiler/ir/arithmetic.h"
-#include "grammar/builtins.h"
 #include "compiler/passes/bounds.h"
+#include "grammar/builtins.h"
 #include "runtime/host/interval_arithmetic.h"
 #include <cmath>
 

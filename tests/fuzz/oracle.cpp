@@ -12,6 +12,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <utility>
 
 namespace elsewise::fuzz {
 namespace {
@@ -556,8 +557,17 @@ Scalar Oracle::operate(ExprId e, Use use) {
   const ExprType &t = typed_.at(e, use);
   if (x.op == Operator::Not) return {DType::Bool, !evaluate(ast_.child(e, 0), Use::Value).integer, 0};
   if (x.op == Operator::And || x.op == Operator::Or) {
+    const bool settles = x.op == Operator::Or;
+    const bool good = fault_ == Outcome::Value;
     const bool left = evaluate(ast_.child(e, 0), Use::Value).integer != 0;
-    if (left == (x.op == Operator::Or) || fault_ != Outcome::Value) return {DType::Bool, left, 0};
+    if (good && fault_ != Outcome::Value) { // where the other side settles it, nobody may ever look at this one
+      const Outcome fault = std::exchange(fault_, Outcome::Value);
+      const bool right = evaluate(ast_.child(e, 1), Use::Value).integer != 0;
+      ++element_; // what was remembered of the fault's operands
+      if (fault_ != Outcome::Value || right != settles) fault_ = fault;
+      return {DType::Bool, right, 0};
+    }
+    if (left == settles || fault_ != Outcome::Value) return {DType::Bool, left, 0};
     return {DType::Bool, evaluate(ast_.child(e, 1), Use::Value).integer != 0, 0};
   }
   if (is_comparison(x.op)) return {DType::Bool, compare(e, t), 0};

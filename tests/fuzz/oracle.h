@@ -76,7 +76,7 @@ private:
   std::vector<Known> known_; // by expression, use and exactness: the last element's
   uint64_t element_ = 0;     // how many elements so far
   bool beyond_ = false;
-  bool exact_ = false;       // inside a comparison that no tensor has entered: nothing overflows
+  bool exact_ = false; // inside a comparison that no tensor has entered: nothing overflows
 };
 
 /// Conversions of the language: float to int truncates and saturates, NaN is 0; int to int wraps; to half rounds to

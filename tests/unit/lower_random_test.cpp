@@ -115,7 +115,7 @@ void compare(uint64_t seed, int &ran) {
   }
 }
 
-constexpr uint64_t seeds = 1500;
+constexpr uint64_t seeds = 2500;
 
 TEST(LowerRandom, AgreesWithTheOracle) {
   int ran = 0;

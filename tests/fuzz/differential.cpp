@@ -201,10 +201,17 @@ std::optional<Case> prepare(Program program, std::map<std::string, int> &refused
     c.unguarded |= r.free && !r.checked;
   }
 
+  for (ExprId e = 0; e < c.ast.exprs.size(); ++e) {
+    const bool power = c.ast[e].kind == ExprKind::Binary && c.ast[e].op == Operator::Pow;
+    const bool call = c.ast[e].kind == ExprKind::Call && c.names.of[e].binding == Binding::Builtin;
+    c.inexact |= power || (call && builtins()[c.names.of[e].index].sameness == Sameness::Ulp);
+  }
+
   Random random(p.seed ^ 0x5eed);
   // Tables are whole in a window, and so are their axes that are read at the element's own place: none is drawn for it.
   bool whole_alone = true;
-  for (const Reading &r : settled.reads) whole_alone &= r.own == 0 && !c.names.elementwise[r.argument];
+  for (size_t a = 0; a < c.arguments.size(); ++a) whole_alone &= !c.names.indexed[a] || !c.names.elementwise[a];
+  for (const Reading &r : settled.reads) whole_alone &= r.own == 0;
   if (Random of_window(p.seed ^ 0x817d0); of_window.chance(30) && whole_alone) widen(c, of_window);
   const DType stored = c.typed.result;
   const int size = bytes(stored);

@@ -32,7 +32,8 @@ struct Case {
   Outcome outcome = Outcome::Value; // the fault that some element must raise
   int64_t fault_position = -1;
   bool data_decides =
-      false; // a tensor chooses what is evaluated somewhere, which a host that reads none cannot foresee
+      false;            // a tensor chooses what is evaluated somewhere, which a host that reads none cannot foresee
+  bool inexact = false; // a function of it is promised within some ULP alone, so that processors differ
   bool reads = false, checked = false, unguarded = false; // at indices; of which the call looks at some; proved without
                                                           // the guards of pieces
 };

@@ -8,12 +8,6 @@
 
 namespace elsewise {
 
-__int128 least(DType d) { return dclass(d) == DClass::Int ? -((__int128)1 << (8 * bytes(d) - 1)) : 0; }
-__int128 greatest(DType d) {
-  if (d == DType::Bool) return 1;
-  return ((__int128)1 << (8 * bytes(d) - (dclass(d) == DClass::Int))) - 1;
-}
-
 std::string decimal(__int128 v) {
   if (v == 0) return "0";
   unsigned __int128 rest = v < 0 ? -(unsigned __int128)v : (unsigned __int128)v;

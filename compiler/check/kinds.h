@@ -41,9 +41,6 @@ Kinds find_kinds(const Source &, const Ast &, const Names &, const Signature &, 
 Fact join(llvm::ArrayRef<Fact>);
 /// "a whole number", "f32 data": for messages.
 std::string describe(const Fact &);
-/// Least and greatest value of an integer dtype; Index has the limits of i64.
-__int128 least(DType);
-__int128 greatest(DType);
 std::string decimal(__int128);
 /// Reports values that have no dtype in common (Fact::clash of their join), written at `at`.
 void report_clash(const Source &, llvm::ArrayRef<Fact>, llvm::ArrayRef<Span> at, Span caret, Sink &);

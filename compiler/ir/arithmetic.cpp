@@ -17,8 +17,6 @@ constexpr __int128 least128 = -greatest128 - 1;
 constexpr __int128 far = greatest128 - ((__int128)1 << 100);
 
 int width(DType d) { return d == DType::Index ? 128 : 8 * bytes(d); }
-__int128 least(DType d) { return dclass(d) == DClass::Int ? -((__int128)1 << (8 * bytes(d) - 1)) : 0; }
-__int128 greatest(DType d) { return ((__int128)1 << (8 * bytes(d) - (dclass(d) == DClass::Int))) - 1; }
 
 // `fraction`: stored bits of the significand; `least_exponent`: of the smallest normal number.
 double round_bits(double v, int fraction, int least_exponent, int greatest_exponent) {

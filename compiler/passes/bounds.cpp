@@ -25,12 +25,7 @@ struct Between {
 };
 using Interval = std::optional<Between>;
 
-Between of_type(DType d) {
-  if (d == DType::Bool) return {0, 1};
-  if (d == DType::U8) return {0, 255};
-  const __int128 half = (__int128)1 << (8 * bytes(d) - 1);
-  return {-half, half - 1};
-}
+Between of_type(DType d) { return {elsewise::least(d), elsewise::greatest(d)}; }
 bool is_data(DType d) { return is_integer(d) && d != DType::Index; }
 bool within(const Interval &i, DType d) {
   if (!i) return d == DType::Index;
@@ -286,7 +281,8 @@ private:
     const Linear l = Linear::of_atom(a);
     if (is_new) {
       const Between t = of_type(i.type);
-      prover.fact(a, prover.all({at_least(l, int64_t(t.lo)), at_most(l, Linear::of(int64_t(t.hi)))}));
+      prover.fact(a, at_least(l, int64_t(t.lo)));
+      if (t.hi <= INT64_MAX) prover.fact(a, at_most(l, Linear::of(int64_t(t.hi)))); // u64 goes beyond
     }
     return l;
   }

@@ -36,6 +36,12 @@ const char *torch_name(DType d) { return rows[size_t(d)].torch; }
 int bytes(DType d) { return rows[size_t(d)].bytes; }
 DClass dclass(DType d) { return rows[size_t(d)].dclass; }
 
+__int128 least(DType d) { return dclass(d) == DClass::Int ? -((__int128)1 << (8 * bytes(d) - 1)) : 0; }
+__int128 greatest(DType d) {
+  if (d == DType::Bool) return 1;
+  return ((__int128)1 << (8 * bytes(d) - (dclass(d) == DClass::Int))) - 1;
+}
+
 std::optional<DType> parse_dtype(std::string_view name) {
   for (std::string_view prefix : {"torch.", "numpy.", "np."})
     if (name.substr(0, prefix.size()) == prefix) {

@@ -24,6 +24,9 @@ int bytes(DType);              // Index: 8
 DClass dclass(DType);          // Index: Int
 inline bool is_float(DType d) { return dclass(d) == DClass::Float; }
 inline bool is_integer(DType d) { return dclass(d) == DClass::Int || dclass(d) == DClass::UInt; } // Index too, Bool not
+/// Least and greatest value of an integer dtype or Bool; Index has the limits of i64.
+__int128 least(DType);
+__int128 greatest(DType);
 inline bool is_half(DType d) { return d == DType::F16 || d == DType::BF16; }
 inline DType opmath(DType d) { return is_half(d) ? DType::F32 : d; } // the type that arithmetic on `d` is worked in
 std::optional<DType> parse_dtype(std::string_view); // also torch's and NumPy's names: "float32", "half"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prepares random programs and judges results. The only thing it takes from the compiler is what the oracle needs:
-// syntax and types.
+// Prepares random programs and judges results. From the compiler it takes what the oracle needs, syntax and types, and
+// from the bounds pass which reads are proved, so that programs that it refuses are drawn again; no result is its own.
 #include "tests/fuzz/differential.h"
 #include "compiler/lex/lex.h"
 #include "compiler/lower/lower.h"

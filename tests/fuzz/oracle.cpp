@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oracle's arithmetic, written for plainness: one element, one operator, no sharing with the compiler. It optimises
-// nothing.
+// The oracle's arithmetic, written for plainness: one element, one operator. It shares with the compiler only the
+// bodies of composites and the library of functions, and optimises nothing.
 #include "tests/fuzz/oracle.h"
 #include "compiler/check/composite.h"
 #include "compiler/ir/functions.h"
@@ -29,8 +29,8 @@ __int128 wrap(__int128 v, DType d) {
   return (__int128)u;
 }
 
-__int128 least(DType d) { return dclass(d) == DClass::Int ? -((__int128)1 << (width(d) - 1)) : 0; }
-__int128 greatest(DType d) { return ((__int128)1 << (width(d) - (dclass(d) == DClass::Int ? 1 : 0))) - 1; }
+__int128 smallest(DType d) { return dclass(d) == DClass::Int ? -((__int128)1 << (width(d) - 1)) : 0; }
+__int128 largest(DType d) { return ((__int128)1 << (width(d) - (dclass(d) == DClass::Int ? 1 : 0))) - 1; }
 
 // Rounds an exact double to `fraction` bits of fraction and the given exponent range, to nearest, ties to even.
 double round_to(double v, int fraction, int least_exponent, double greatest_finite) {
@@ -56,8 +56,8 @@ __int128 truncate(double v, DType d) {
   if (std::isnan(v)) return 0;
   const DType limits = d == DType::Index ? DType::I64 : d; // an index holds 64 bits; infinities end at them
   const double t = std::trunc(v);
-  if (t <= (double)least(limits)) return least(limits);
-  if (t >= std::ldexp(1.0, width(limits) - (dclass(limits) == DClass::Int ? 1 : 0))) return greatest(limits);
+  if (t <= (double)smallest(limits)) return smallest(limits);
+  if (t >= std::ldexp(1.0, width(limits) - (dclass(limits) == DClass::Int ? 1 : 0))) return largest(limits);
   return (__int128)t;
 }
 
@@ -410,7 +410,7 @@ Scalar Oracle::stored(ExprId e, std::vector<DType> &through) {
   }
   if (ast_[e].kind == ExprKind::Literal) {
     const bool high = ast_.literal(e).kind == LiteralKind::Highest;
-    if (!is_float(to)) return {to, high ? (to == DType::Bool ? 1 : greatest(to)) : least(to), 0};
+    if (!is_float(to)) return {to, high ? (to == DType::Bool ? 1 : largest(to)) : smallest(to), 0};
     double most = std::numeric_limits<double>::max();
     if (to == DType::F32) most = std::numeric_limits<float>::max();
     else if (to == DType::F16) most = 65504;

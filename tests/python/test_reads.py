@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 import elsewise as ew
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -166,6 +167,24 @@ def test_empty_tables() -> None:
     assert ew.kernel("x + lut[0]")(torch.ones(0), lut=empty).shape == (0,)
     with pytest.raises(IndexError):
         ew.kernel("lut[clip(int(x), 0, len(lut)-1)]")(torch.ones(3), lut=empty)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "high"), [("uint8", 200), ("uint16", 40000), ("uint32", 3_000_000_000), ("uint64", 2**63), ("int16", 200)]
+)
+def test_a_number_above_half_its_dtype_is_no_proof(dtype: str, high: int) -> None:
+    s = np.zeros(300, np.float32)
+    with pytest.raises(ew.SpecError) as caught:
+        ew.kernel(f"u > {high}: s[u]; else 0")(u=np.array([1, 250], dtype), s=s)
+    assert caught.value.diagnostics[0].code == "index-unproved"
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32"])
+def test_unsigned_data_needs_one_end_alone(dtype: str) -> None:
+    s = np.arange(200, dtype=np.float32)
+    u = np.array([0, 3, 199, 200, 255, np.iinfo(dtype).max], dtype)
+    got = ew.kernel("u < len(s): s[u]; else -1")(u=u, s=s)
+    assert got.tolist() == [0, 3, 199, -1, -1, -1]
 
 
 def test_a_table_beyond_every_memory() -> None:

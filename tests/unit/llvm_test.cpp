@@ -29,8 +29,8 @@ __int128 wrap(__int128 v, DType d) {
   const __int128 low = __int128((unsigned __int128)v & mask);
   return is_signed(d) && low >> (width(d) - 1) ? low - ((__int128)1 << width(d)) : low;
 }
-__int128 least(DType d) { return is_signed(d) ? -((__int128)1 << (width(d) - 1)) : 0; }
-__int128 greatest(DType d) { return d == DType::Bool ? 1 : ((__int128)1 << (width(d) - is_signed(d))) - 1; }
+__int128 smallest(DType d) { return is_signed(d) ? -((__int128)1 << (width(d) - 1)) : 0; }
+__int128 largest(DType d) { return d == DType::Bool ? 1 : ((__int128)1 << (width(d) - is_signed(d))) - 1; }
 
 // The half that is nearest, found by trying: the last place of a number of this size, then nearbyint in units of it.
 uint16_t encode_half(double v, int fraction, int least_exponent, int greatest_exponent) {
@@ -111,7 +111,7 @@ Bytes samples(DType d, size_t count, uint32_t seed) {
       for (double s : {v, -v}) raw.push_back(encode(d, {0, s}));
   } else {
     for (__int128 v : {(__int128)0, (__int128)1, (__int128)2, (__int128)3, (__int128)7, (__int128)31, (__int128)64,
-                       least(d), least(d) + 1, greatest(d), greatest(d) - 1})
+                       smallest(d), smallest(d) + 1, largest(d), largest(d) - 1})
       for (__int128 s : {v, -v}) raw.push_back(encode(d, {wrap(s, d), 0}));
   }
   if (d == DType::I64 ||
@@ -147,8 +147,8 @@ Number convert(const Number &v, DType from, DType to) {
   else if (to == DType::Bool) r.integer = v.real != 0;
   else if (!std::isnan(v.real)) {
     const double t = std::trunc(v.real);
-    r.integer = t <= double(least(to))                          ? least(to)
-                : t >= std::ldexp(1, width(to) - is_signed(to)) ? greatest(to)
+    r.integer = t <= double(smallest(to))                       ? smallest(to)
+                : t >= std::ldexp(1, width(to) - is_signed(to)) ? largest(to)
                                                                 : __int128(t);
   }
   return r;

@@ -3,19 +3,19 @@
 // CUDA, LLVM or torch spelling.
 //
 // Semantics of every operation, the same on each backend and in the host's evaluator:
-//   Index           exact integers. The host works in 128 bits, and in more for bounds alone; a device works in 64 bits
-//   (128 where Form::wide). iN uN           wrap. x//0 and x%0 are 0; MIN//-1 wraps; // and % have Python's signs; a
-//   shift by the width or more, or by less than 0, gives 0 (for an
-//                   arithmetic right shift of a negative number: -1); ** wraps, a negative exponent truncates as torch
-//                   does (1 and -1 stay, others 0; 0**-1 is 0).
-//   F32 F64         IEEE, to nearest even, no contraction, no flush to zero. F16 and BF16 occur only in Load, Const,
-//   Cast and as stored values: arithmetic on them is F32.
-//                   // is floor(a/b) as torch computes it (from fmod), % has the divisor's sign (torch.remainder).
-//   Bool            Load reads a byte, non-zero is true.
-//   Cast            float -> int truncates, saturates, NaN is 0; int -> int wraps; -> Bool is != 0; Bool -> number is 0
-//   or 1; float -> half rounds to nearest even.
-//                   Index -> Data: as from i64. Float -> Index: exact on the host, where it saturates short of 128
-//                   bits, so that a bound can be moved by one.
+// clang-format off
+//   Index     exact integers. The host works in 128 bits, and in more for bounds alone; a device in 64 (128: Form::wide).
+//   iN uN     wrap. x//0 and x%0 are 0; MIN//-1 wraps; // and % have Python's signs; a shift by the width or more, or by
+//             less than 0, gives 0 (an arithmetic right shift of a negative number: -1); ** wraps, a negative exponent
+//             truncates as torch does (1 and -1 stay, others 0; 0**-1 is 0).
+//   F32 F64   IEEE, to nearest even, no contraction, no flush to zero. // is floor(a/b) as torch computes it (from fmod),
+//             % has the divisor's sign (torch.remainder). F16 and BF16 occur only in Load, Read, Const, Cast and as
+//             stored values: arithmetic on them is F32.
+//   Bool      Load and Read take a byte, non-zero is true.
+//   Cast      float -> int truncates, saturates, NaN is 0; int -> int wraps; -> Bool is != 0; Bool -> number is 0 or 1;
+//             float -> half rounds to nearest even. Index -> Data: as from i64. Float -> Index: exact on the host, where
+//             it saturates short of 128 bits, so that a bound can be moved by one.
+// clang-format on
 #pragma once
 #include "compiler/source/source.h"
 #include "compiler/types/types.h"
@@ -57,6 +57,8 @@ const char *spelling(UnaryOp);
 const char *spelling(BinaryOp); // "add", "floordiv"
 const char *spelling(CompareOp);
 const char *spelling(LogicOp);
+/// A comparison with its operands exchanged: `a < b` is `b > a`.
+CompareOp mirrored(CompareOp);
 
 struct Inst {
   Op op;
@@ -249,7 +251,9 @@ private:
   std::unordered_multimap<uint64_t, NodeId> seen_;
 };
 
-/// IR as text (SKETCHES-like: `%2 = floordiv %0, %1 : index host`).
+/// A word of the text that may follow the arguments in the line of a form: no name is printed so without quotes.
+bool is_form_word(std::string_view);
+/// The IR as text, a node a line (`%2 = floordiv %0, %1 : index host`); read.h takes it back.
 std::string print(const Kernel &);
 /// Empty if the IR is well formed, else what is wrong.
 std::string verify(const Kernel &);

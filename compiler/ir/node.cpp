@@ -27,6 +27,16 @@ const char *spelling(LogicOp op) {
   return names[int(op)];
 }
 
+bool is_form_word(std::string_view s) {
+  const bool row_axis = s.size() > 1 && s[0] == 'r' && s.find_first_not_of("0123456789", 1) == s.npos;
+  return row_axis || s == "inner" || s == "pitched" || s == "wide" || s == "narrow" || s == "window";
+}
+
+CompareOp mirrored(CompareOp op) {
+  constexpr CompareOp to[] = {CompareOp::Gt, CompareOp::Ge, CompareOp::Lt, CompareOp::Le, CompareOp::Eq, CompareOp::Ne};
+  return to[int(op)];
+}
+
 std::vector<NodeId> operands(const Kernel &k, const Inst &i) {
   switch (i.op) {
   case Op::Const:

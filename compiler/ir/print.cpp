@@ -43,10 +43,8 @@ void quoted(raw_ostream &out, std::string_view s) {
 
 // A name in quotes where it would be taken for one of this text's own words.
 void name(raw_ostream &out, std::string_view s) {
-  static constexpr std::string_view words[] = {"row",  "flat",  "in",    "and",  "or",     "when",
-                                               "same", "dense", "inner", "wide", "narrow", "pitched"};
-  const bool row_axis = s.size() > 1 && s[0] == 'r' && s.find_first_not_of("0123456789", 1) == s.npos;
-  if (row_axis || std::find(std::begin(words), std::end(words), s) != std::end(words)) quoted(out, s);
+  static constexpr std::string_view words[] = {"row", "flat", "in", "and", "or", "when", "same", "dense"};
+  if (is_form_word(s) || std::find(std::begin(words), std::end(words), s) != std::end(words)) quoted(out, s);
   else out << s;
 }
 
@@ -97,7 +95,7 @@ void axes(raw_ostream &out, const char *label, uint64_t set) {
   out << ')';
 }
 
-// `read s proved(0) if as-long(0, t) free when %4, %5`: the condition stands among the operands.
+// `read s settled proved(0) as-long(0 t) free when %4, %5`: the condition stands among the operands.
 void reading(raw_ostream &out, const Kernel &k, const Inst &i) {
   const Reading &r = k.reads[i.c];
   out << "read ";

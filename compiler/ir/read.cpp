@@ -584,11 +584,7 @@ private:
   }
 
   /// What stands behind the arguments of a form.
-  bool own_word() const {
-    const llvm::StringRef s(text.data() + at, word_end() - at);
-    return s == "inner" || s == "pitched" || s == "wide" || s == "narrow" ||
-           (s.starts_with("r") && s.size() > 1 && s.find_first_not_of("0123456789", 1) == s.npos);
-  }
+  bool own_word() const { return is_form_word({text.data() + at, word_end() - at}); }
 
   std::vector<Step> steps(size_t p) {
     if (p >= k.pieces.size()) return expected("a piece for it before this line"), std::vector<Step>{};

@@ -319,7 +319,7 @@ def test_torch_source_takes_the_window(torch: Any) -> None:
 
 def test_the_option_of_emit_gives_way_to_an_argument() -> None:
     k = ew.kernel("x*window*i")
-    assert "(x: f32, window: f64)" in str(k.emit("ir", window="f64"))
+    assert '(x: f32, "window": f64)' in str(k.emit("ir", window="f64"))
     assert "origin" in str(k.emit("ir", window=True))
     with pytest.raises(TypeError, match="`window` is True or False"):
         ew.kernel("x").emit("ir", window=1)

@@ -4,6 +4,7 @@
 #include "compiler/passes/window.h"
 #include "compiler/ir/rows.h"
 #include "compiler/passes/rewrite.h"
+#include <unordered_map>
 
 namespace elsewise {
 namespace {
@@ -37,8 +38,13 @@ private:
     return b.call(least_row(), DType::Index, {low, b.integer(DType::Index, limit)});
   }
   /// It may be near the ends of 128 bits: no sum of positions, lengths and plain constants.
-  bool far(NodeId n) const {
-    const Inst &i = k[n];
+  bool far(NodeId n) {
+    if (const auto at = far_.find(n); at != far_.end()) return at->second;
+    const bool is = find_far(n);
+    return far_[n] = is;
+  }
+  bool find_far(NodeId n) {
+    const Inst i = k[n];
     constexpr __int128 limit = __int128(1) << 64;
     if (i.op == Op::Const)
       return i.type == DType::Index && (k.constants[i.a].integer > limit || k.constants[i.a].integer < -limit);
@@ -53,6 +59,7 @@ private:
 
   Kernel &k;
   Builder b;
+  std::unordered_map<NodeId, bool> far_; // what lets share is looked at once
 };
 
 } // namespace

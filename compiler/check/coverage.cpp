@@ -34,21 +34,6 @@ Operator opposite(Operator op) {
   }
 }
 
-Operator flipped(Operator op) {
-  switch (op) {
-  case Operator::Lt:
-    return Operator::Gt;
-  case Operator::Le:
-    return Operator::Ge;
-  case Operator::Gt:
-    return Operator::Lt;
-  case Operator::Ge:
-    return Operator::Le;
-  default:
-    return op;
-  }
-}
-
 /// `a`, `b` and `c`
 std::string listed(const std::vector<std::string> &parts) {
   std::string text;
@@ -273,7 +258,7 @@ private:
     Operator op = o.negated ? opposite(o.op) : o.op;
     ExprId position = ast_.child(o.expr, 0);
     uint32_t other = 1;
-    if (!is_position(position)) position = ast_.child(o.expr, 1), other = 0, op = flipped(op);
+    if (!is_position(position)) position = ast_.child(o.expr, 1), other = 0, op = mirrored(op);
     if (!is_position(position)) return false;
     const std::string &axis = ast_.name(position);
     auto at = std::find_if(axes.begin(), axes.end(), [&](const auto &a) { return a.first == axis; });

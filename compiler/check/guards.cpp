@@ -13,21 +13,6 @@ using prove::Linear;
 
 namespace {
 
-Operator flipped(Operator op) {
-  switch (op) {
-  case Operator::Lt:
-    return Operator::Gt;
-  case Operator::Le:
-    return Operator::Ge;
-  case Operator::Gt:
-    return Operator::Lt;
-  case Operator::Ge:
-    return Operator::Le;
-  default:
-    return op;
-  }
-}
-
 bool compare(Operator op, double a, double b) {
   switch (op) {
   case Operator::Lt:
@@ -166,10 +151,10 @@ FormulaId Guards::comparison(ExprId e) {
   const bool exact = f.joint == Kind::WeakFloat || (f.joint == Kind::Unknown && premises_.unknown_is_number);
   if (exact && whole_a != whole_b) // an index and a double: compared exactly
     return whole_a ? compare_mixed(e, op, linear(left, t.operands), y)
-                   : compare_mixed(e, flipped(op), linear(right, t.operands), x);
+                   : compare_mixed(e, mirrored(op), linear(right, t.operands), x);
   if (f.joint == Kind::Unknown && !exact) return compare_pair(e, op, x, y);
   if (y.constant) return compare_cut(e, op, x, y.value);
-  if (x.constant) return compare_cut(e, flipped(op), y, x.value);
+  if (x.constant) return compare_cut(e, mirrored(op), y, x.value);
   return compare_pair(e, op, x, y);
 }
 
@@ -216,7 +201,7 @@ FormulaId Guards::compare_mixed(ExprId e, Operator op, const Linear &whole, cons
   // Which side of the comparison in the source the whole number stands on is the message's business; the tag says how
   // the source reads.
   const bool swapped = op != ast_[e].op;
-  const auto as_written = [&](Operator o) { return swapped ? flipped(o) : o; };
+  const auto as_written = [&](Operator o) { return swapped ? mirrored(o) : o; };
   const FormulaId at_most = row(whole.plus(floor, -1), as_written(Operator::Le));
   const FormulaId at_least = row(ceil.plus(whole, -1), as_written(Operator::Ge));
   switch (op) {
@@ -277,7 +262,7 @@ FormulaId Guards::compare_pair(ExprId e, Operator op, Real a, Real b) {
     if (op == Operator::Lt || op == Operator::Gt) return prover_.truth(false);
     return op == Operator::Ne ? nan(a) : ordered(a);
   }
-  if (b.key < a.key) std::swap(a, b), op = flipped(op);
+  if (b.key < a.key) std::swap(a, b), op = mirrored(op);
   const std::string both = a.key + " , " + b.key;
   bool is_new = false;
   const Atom less = bit("less " + both, &is_new), equal = bit("equal " + both), greater = bit("greater " + both);

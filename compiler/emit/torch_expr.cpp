@@ -92,21 +92,6 @@ const char *method(DType d) {
 /// Those of which torch has a dtype and hardly more.
 bool is_bare(DType d) { return dclass(d) == DClass::UInt && bytes(d) > 1; }
 
-Operator mirrored(Operator op) {
-  switch (op) {
-  case Operator::Lt:
-    return Operator::Gt;
-  case Operator::Le:
-    return Operator::Ge;
-  case Operator::Gt:
-    return Operator::Lt;
-  case Operator::Ge:
-    return Operator::Le;
-  default:
-    return op;
-  }
-}
-
 std::string filled(std::string_view text, const std::vector<std::string> &operands) {
   std::string out;
   for (size_t k = 0; k < text.size(); ++k) {

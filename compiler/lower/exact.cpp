@@ -6,11 +6,6 @@
 
 namespace elsewise {
 
-CompareOp mirrored(CompareOp op) {
-  constexpr CompareOp to[] = {CompareOp::Gt, CompareOp::Ge, CompareOp::Lt, CompareOp::Le, CompareOp::Eq, CompareOp::Ne};
-  return to[int(op)];
-}
-
 NodeId compare_exactly(const Kernel &k, Builder &b, CompareOp op, NodeId index, NodeId real) {
   constexpr __int128 exact = (__int128)1 << 53;
   if (k[index].op == Op::Const) // a literal that a double holds: compare as doubles

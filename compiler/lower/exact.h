@@ -8,8 +8,6 @@ namespace elsewise {
 
 /// `index op real`, where `index` is an Index node and `real` an F64 node. A NaN compares as IEEE says.
 NodeId compare_exactly(const Kernel &, Builder &, CompareOp op, NodeId index, NodeId real);
-/// The operator with its operands exchanged: `a < b` is `b > a`.
-CompareOp mirrored(CompareOp);
 
 /// `data op index`, exactly, of u64 data and an index, which may be negative or, on the host, greater than any u64.
 NodeId compare_u64(const Kernel &, Builder &, CompareOp, NodeId data, NodeId index);

@@ -13,6 +13,8 @@ enum class Operator : uint8_t {
 };
 const char *spelling(Operator);
 inline bool is_comparison(Operator o) { return o >= Operator::Lt && o <= Operator::Ne; }
+/// A comparison with its operands exchanged: `a < b` is `b > a`; any other operator as it is.
+Operator mirrored(Operator);
 inline bool is_logic(Operator o) { return o <= Operator::Not; }
 
 enum class ExprKind : uint8_t {

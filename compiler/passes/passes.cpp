@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs passes.def from top to bottom. It knows no pass but by its row.
+// Runs passes.def from top to bottom, or of it what `only` names. It knows no pass but by its row.
 #include "compiler/passes/passes.h"
 #include "compiler/passes/axes.h"
 #include "compiler/passes/bounds.h"

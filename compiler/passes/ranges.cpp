@@ -348,11 +348,6 @@ private:
                                 CompareOp::Lt, CompareOp::Ne, CompareOp::Eq};
     return to[int(op)];
   }
-  static CompareOp mirrored(CompareOp op) {
-    constexpr CompareOp to[] = {CompareOp::Gt, CompareOp::Ge, CompareOp::Lt,
-                                CompareOp::Le, CompareOp::Eq, CompareOp::Ne};
-    return to[int(op)];
-  }
 
   Kernel &k;
   Builder b;

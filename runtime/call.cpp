@@ -258,7 +258,7 @@ std::string unclear_in_window(const Spec &spec, const Call &call, const Request 
   return "";
 }
 
-// Tensors whose values are no part of the domain's choice, read as wholes.
+// The call's tensor, if it has exactly one.
 const Arg *only_tensor(const Call &call) {
   const Arg *only = nullptr;
   for (const Arg &arg : call.args)
@@ -396,7 +396,7 @@ Result<Request> read_call(const Spec &spec, const Call &call) {
   Request request;
   for (size_t a = 0; a < names.size(); ++a) {
     const Arg &arg = call.args[a];
-    const bool counted = arg.kind == ArgKind::Tensor && is_indexed(spec.names, a);
+    const bool counted = arg.kind == ArgKind::Tensor && spec.names.indexed[a];
     request.signature.args.push_back({arg.kind, arg.kind == ArgKind::Tensor ? arg.dtype : DType::F32, zero_dim(arg),
                                       int8_t(counted ? std::min(arg.rank, 64) : -1)});
   }

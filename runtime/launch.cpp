@@ -48,8 +48,6 @@ void fill_layout(const Plan &plan, Launch &launch) {
       pointer = out_pointer;
       break;
     case SlotKind::In:
-      pointer = int32_t(s.index);
-      break;
     case SlotKind::Table:
       pointer = int32_t(s.index);
       break;

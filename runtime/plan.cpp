@@ -88,7 +88,8 @@ Result<std::shared_ptr<Plan>> make_plan(const Spec &spec, const Call &call) {
 
   const DimsRef domain = ref(plan.shape);
   const DimsRef whole = plan.in_window ? ref(plan.whole) : domain;
-  const Dims axes = plan.axes = axes_in(plan.typing->kernel, domain.size());
+  plan.axes = axes_in(plan.typing->kernel, domain.size());
+  const DimsRef axes = ref(plan.axes);
   for (const int64_t axis : axes) {
     if (axis < 0 || axis >= int64_t(domain.size()) || std::count(axes.begin(), axes.end(), axis) != 1)
       return refuse(spec, Fault::Internal,
@@ -101,7 +102,7 @@ Result<std::shared_ptr<Plan>> make_plan(const Spec &spec, const Call &call) {
     const Arg &arg = call.args[a];
     PlannedOperand operand;
     operand.host_scalar = request.host_scalar[a];
-    operand.table = is_indexed(spec.names, a);
+    operand.table = spec.names.indexed[a];
     operand.measured = !spec.names.elementwise[a] && !operand.table;
     operand.tensor = arg.kind == ArgKind::Tensor && !operand.host_scalar && spec.names.elementwise[a];
     if (arg.kind == ArgKind::Tensor) plan.shapes[a].assign(arg.shape, arg.shape + arg.rank);
@@ -136,20 +137,18 @@ Result<std::shared_ptr<Plan>> make_plan(const Spec &spec, const Call &call) {
   plan.out_stride = in_bytes(plan.stride, out_bytes);
   plan.out_extremes = extremes(domain, ref(plan.stride), out_bytes);
 
+  const Positions used = positions_in(*plan.typing, axes, domain.size());
   if (plan.count > 0) {
     llvm::SmallVector<Dims, 8> strides;
     for (const PlannedOperand &o : plan.operands) strides.push_back(o.tensor ? o.stride : Dims(domain.size(), 0));
-    plan.loop = make_loop(domain, ref(plan.stride), {strides.data(), strides.size()},
-                          positions_in(*plan.typing, ref(axes), domain.size()), whole);
+    plan.loop = make_loop(domain, ref(plan.stride), {strides.data(), strides.size()}, used, whole);
   } else {
     plan.loop.inputs.resize(plan.operands.size());
     plan.loop.out.inner = 1;
   }
   if (std::string why = wrong_own_axes(spec, plan.typing->kernel, call, whole); !why.empty())
     return refuse(spec, Fault::Value, why);
-  plan.form =
-      make_form(plan.loop, plan.dtype, plan.typing->operands, plan.typing->positions.flat, plan.machine, ref(axes));
-  const Positions used = positions_in(*plan.typing, ref(axes), domain.size());
+  plan.form = make_form(plan.loop, plan.dtype, plan.typing->operands, plan.typing->positions.flat, plan.machine, axes);
   // A rule that asks for no position has the same code in a window.
   plan.form.window = plan.in_window && (used.flat || std::count(used.dims.begin(), used.dims.end(), true) != 0);
   for (const PlannedOperand &o : plan.operands) // an axis of one element that is no element's own is read at 0

@@ -93,11 +93,6 @@ struct PlannedOperand {
   Extremes table_extremes;
 };
 
-/// True if the rule reads the argument at indices.
-inline bool is_indexed(const Names &names, size_t argument) {
-  return argument < names.indexed.size() && names.indexed[argument];
-}
-
 class Plan {
 public:
   const Spec *spec = nullptr; // alive while a PlanRef is: see Held

@@ -37,12 +37,6 @@ static ExprId expression_of(const Ast &ast, Span where) {
   return no_expr;
 }
 
-static std::string_view length_name() {
-  for (const Builtin &row : builtins())
-    if (row.rule == Rule::Length) return row.name;
-  return {};
-}
-
 // Says what each index would need, and offers to clip it.
 static void refuse_unproved(const Spec &spec, const Kernel &kernel, Sink &sink) {
   std::vector<std::pair<Span, uint32_t>> told; // of several nodes that stand in one place
@@ -63,7 +57,7 @@ static void refuse_unproved(const Spec &spec, const Kernel &kernel, Sink &sink) 
     const uint32_t k = behind ? u.axis - (uint32_t(of.type.rank) - read.count) : u.axis;
     const Span index = spec.ast.bare(e, k);
     const std::string text(spec.source.slice(index)),
-        length = std::string(length_name()) + "(" + of.name +
+        length = std::string(name_of(Rule::Length)) + "(" + of.name +
                  (u.axis ? ", " + std::to_string(behind ? int(k) - int(read.count) : int(u.axis)) : "") + ")",
         lower = "`" + text + "` is 0 or more", upper = "`" + text + "` is below `" + length + "`";
     elsewise::Diagnostic &d =

@@ -304,10 +304,10 @@ _attach(
     On CUDA it returns at once, like a torch operator, and like one it counts on tensors being used on the stream they
     were made on.
 
-    Raises TypeError for names, dtypes and objects without memory, ValueError for shapes, devices, overlap and tensors
-    that require grad,
-    OverflowError, ZeroDivisionError for parameters that don't fit, RuntimeError if a driver or NVRTC is missing. Then
-    nothing was written.
+    Raises SpecError where the rule does not fit the dtypes, TypeError for names, dtypes and objects without memory,
+    ValueError for shapes, windows, devices, overlap and tensors that require grad, IndexError for a read out of bounds,
+    OverflowError for numbers that don't fit, ZeroDivisionError for a whole number divided by zero, RuntimeError if a
+    driver or NVRTC is missing. Then nothing was written.
     """,
         ),
     ]

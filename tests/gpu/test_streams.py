@@ -164,6 +164,7 @@ def test_a_hundred_calls_are_a_hundred_kernels_and_nothing_else(torch: Any, seed
     with torch.cuda.stream(stream):
         for _ in range(3):
             seed(x, out=out)
+            seed(x, out=x)
             kept = [seed(x) for _ in range(50)]
         stream.synchronize()
         del kept

@@ -62,6 +62,7 @@ def test_a_kernel_dropped_while_its_work_is_on_its_way(torch: Any) -> None:
 def test_a_graph_outlives_its_kernel(torch: Any) -> None:
     kernel = fresh(torch, 7, "of the graph")
     x, y = torch.ones(64, device="cuda"), torch.zeros(64, device="cuda")
+    kernel(x, out=y)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         kernel(x, out=y)
@@ -79,6 +80,7 @@ def test_a_graph_outlives_its_kernel(torch: Any) -> None:
 def test_kernels_dropped_in_a_capture_leave_it_whole(torch: Any) -> None:
     held = fresh(torch, 3, "captured")
     x, y = torch.ones(64, device="cuda"), torch.zeros(64, device="cuda")
+    held(x, out=y), held(y, out=y)
     for other_thread in (False, True):
         dropped = [fresh(torch, j, f"dropped {other_thread}") for j in range(120)]
         torch.cuda.synchronize()

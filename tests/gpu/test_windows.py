@@ -52,7 +52,7 @@ def test_positions_beyond_32_bits(torch: Any, at: int) -> None:
     x = torch.randn(1000, device="cuda")
     cut = ew.kernel("i < edge: x; else 0")(x, edge=at + 300, domain=2**60, offset=at)
     assert torch.equal(cut[:300], x[:300]) and not cut[300:].any()
-    plane = ew.kernel("[r, c]; r*2 + c == i - r*(len(c)-3) + r: 1; else 0")
+    plane = ew.kernel("[r, c]; r*2 + c == i - r*(len(c)-3) - r: 1; else 0")
     assert plane(shape=(8, 64), domain=(2**20, 2**39), offset=(2**19, at % 2**38), device="cuda").all()
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import elsewise as ew
 import torch
-from first_floor import device_time
+from _measure import device_time
 
 
 def microseconds(work: Callable[[], object]) -> float:

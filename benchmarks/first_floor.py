@@ -14,22 +14,15 @@ times of two.
 from __future__ import annotations
 
 import argparse
-import datetime
-import platform
 import statistics
 import subprocess
 import sys
-import time
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import elsewise as ew
 import torch
+from _measure import Work, cupy_stream, device_time, host_time, machine, place, wall_time
 
 RULE = "i<n/4: x*0.5; i>=n-n/4: x*2; else x"
-RESULTS = Path(__file__).parent / "results"
-Work = Callable[[], Any]
 
 RAW = r"""
 extern "C" __global__ void seed(float* out, const float* x, long long n) {
@@ -54,52 +47,6 @@ def slices(y: torch.Tensor) -> torch.Tensor:
 
 def clone_and_slices(x: torch.Tensor) -> torch.Tensor:
     return slices(x.clone())
-
-
-def device_time(work: Work, repeats: int, flush: torch.Tensor | None) -> float:
-    """Median seconds of device work, each call between two events; `flush` is written before each, so that no cache
-    helps."""
-    for _ in range(5):
-        work()
-    samples = []
-    for _ in range(repeats):
-        if flush is not None:
-            flush.zero_()
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
-        work()
-        end.record()
-        end.synchronize()
-        samples.append(begin.elapsed_time(end) * 1e-3)
-    return statistics.median(samples)
-
-
-def wall_time(work: Work, repeats: int) -> float:
-    for _ in range(3):
-        work()
-    samples = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        samples.append(time.perf_counter() - start)
-    return statistics.median(samples)
-
-
-def host_time(work: Work, calls: int = 400, rounds: int = 25) -> float:
-    """Median over rounds of the seconds that the caller spends in one call; the device keeps up, since the queue is
-    emptied between rounds."""
-    cuda = torch.cuda.is_available()
-    for _ in range(50):
-        work()
-    samples = []
-    for _ in range(rounds):
-        if cuda:
-            torch.cuda.synchronize()
-        start = time.perf_counter()
-        for _ in range(calls):
-            work()
-        samples.append((time.perf_counter() - start) / calls)
-    return statistics.median(samples)
 
 
 def peers_of(k: ew.Kernel, x: torch.Tensor, y: torch.Tensor, left_out: list[str]) -> dict[str, Work]:
@@ -127,11 +74,7 @@ def peers_of(k: ew.Kernel, x: torch.Tensor, y: torch.Tensor, left_out: list[str]
             left_out.append("CuPy (not installed)")
         else:
             raw = cupy.RawKernel(RAW, "seed")
-            current = torch.cuda.current_stream()
-            if hasattr(cupy.cuda.Stream, "from_external"):
-                stream = cupy.cuda.Stream.from_external(current)
-            else:
-                stream = cupy.cuda.ExternalStream(current.cuda_stream)
+            stream = cupy_stream(cupy)
             blocks, args = ((n + 255) // 256,), (y.data_ptr(), x.data_ptr(), cupy.int64(n))
 
             def run_raw() -> None:
@@ -217,27 +160,6 @@ def first_results(device: str, runs: int) -> dict[str, float | None]:
     return found
 
 
-def machine(cuda: bool) -> list[str]:
-    lines = [f"date      {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC"]
-    if cuda:
-        p = torch.cuda.get_device_properties(0)
-        lines.append(f"device    {p.name}, {p.multi_processor_count} multiprocessors, {p.total_memory / 2**30:.0f} GiB")
-    with open("/proc/cpuinfo") as cpuinfo:
-        model = next((line.split(":", 1)[1].strip() for line in cpuinfo if line.startswith("model name")), "?")
-    lines.append(f"processor {model}, {torch.get_num_threads()} threads")
-    versions = [f"elsewise {ew.__version__}", f"torch {torch.__version__}", f"python {platform.python_version()}"]
-    if cuda:
-        versions.insert(2, f"CUDA {torch.version.cuda}")
-        try:
-            import cupy
-
-            versions.append(f"cupy {cupy.__version__}")
-        except ImportError:
-            pass
-    lines.append("versions  " + ", ".join(versions))
-    return lines
-
-
 def table(title: str, rows: dict[str, float], base: str) -> list[str]:
     lines = ["", title, f"{'':<40}{'us':>11}{'of ' + base.split(':')[0]:>30}"]
     return lines + [f"{name:<40}{t * 1e6:>11.2f}{rows[base] / t:>30.2f}" for name, t in rows.items()]
@@ -290,9 +212,7 @@ def main() -> None:
     if left_out:
         say("", "left out: " + ", ".join(dict.fromkeys(left_out)))
     text = "\n".join(lines) + "\n"
-    RESULTS.mkdir(exist_ok=True)
-    name = torch.cuda.get_device_name().replace(" ", "-") if cuda else "cpu"
-    path = RESULTS / f"first_floor-{name}-{datetime.date.today():%Y-%m-%d}.txt"
+    path = place("first_floor", cuda, "txt")
     path.write_text(text)
     print(f"\nkept in {path}")
 

@@ -44,6 +44,7 @@ Fact join(llvm::ArrayRef<Fact> facts) {
   for (const Fact &f : facts) {
     extremes &= f.kind == Kind::Extreme;
     r.extreme |= f.extreme;
+    r.open |= f.open || f.kind == Kind::Unknown;
     r.stage = std::max(r.stage, f.stage);
     if (f.kind == Kind::Extreme) continue;
     r.category = std::max(r.category, f.category);
@@ -675,11 +676,10 @@ private:
     if (!need_bool(ast_.child(e, 0), ast_.bare(e, 0), Code::OperandNotBool, {std::string(row.name)})) return unknown();
     Fact f = joined(e, facts.drop_front(), 1);
     if (f.kind == Kind::Unknown) return f.extreme ? undecided(f) : unknown();
-    const bool open = facts[0].kind == Kind::Unknown; // it may turn out to be the same everywhere
-    if (f.kind == Kind::Index)
-      f.category =
-          std::max(f.stage, open ? Stage::Host : facts[0].stage) == Stage::Host ? Category::Scalar : Category::Dim;
-    f.stage = std::max(f.stage, facts[0].stage);
+    const bool open = facts[0].open || facts[0].kind == Kind::Unknown; // it may turn out to be the same everywhere
+    f.open |= open;
+    if (!open || f.kind != Kind::Index) f.stage = std::max(f.stage, facts[0].stage);
+    if (f.kind == Kind::Index) f.category = f.stage == Stage::Host ? Category::Scalar : Category::Dim;
     if (f.kind == Kind::Data || f.kind == Kind::Bool) f.category = std::max(f.category, facts[0].category);
     if (f.kind == Kind::Bool) f.tensor |= facts[0].tensor;
     if (f.kind == Kind::Data) check_literals(e, f.nominal, 1);

@@ -144,10 +144,28 @@ NodeId Builder::logic(LogicOp op, NodeId a, NodeId b) {
   return intern({.op = Op::Logic, .sub = uint8_t(op), .type = DType::Bool, .a = a, .b = b});
 }
 
+// Whether `n` or what it is made of may be refused at a call: a read out of bounds, an index beyond 64 bits, a zero
+// divisor.
+static bool may_fault(const Kernel &k, NodeId n) {
+  std::vector<NodeId> open{n};
+  std::vector<bool> seen(k.insts.size());
+  while (!open.empty()) {
+    const NodeId at = open.back();
+    open.pop_back();
+    if (seen[at]) continue;
+    seen[at] = true;
+    const Inst &i = k[at];
+    const bool arithmetic = i.op == Op::Unary || i.op == Op::Binary || i.op == Op::Call || i.op == Op::Cast;
+    if (i.op == Op::Read || (arithmetic && i.type == DType::Index)) return true;
+    for (const NodeId o : operands(k, at)) open.push_back(o);
+  }
+  return false;
+}
+
 NodeId Builder::where(NodeId condition, NodeId a, NodeId b) {
   assert(kernel_[a].type == kernel_[b].type);
   if (kernel_[condition].op == Op::Const) return kernel_.constants[kernel_[condition].a].integer ? a : b;
-  if (a == b) return a;
+  if (a == b && !may_fault(kernel_, condition)) return a;
   return intern({.op = Op::Where, .type = kernel_[a].type, .a = condition, .b = a, .c = b});
 }
 

@@ -308,3 +308,8 @@ def test_against_the_torch_source(dtype: str, shape: tuple[int, ...]) -> None:
         given = {name: tensor for name, tensor in tensors.items() if name in kernel.arguments}
         checked = kernel.check(**given, shape=shape)
         assert checked, (rule, checked)
+
+
+def test_a_condition_between_equal_arms_is_refused_all_the_same() -> None:
+    with pytest.raises(IndexError):
+        ew.kernel("where(s[i] > 0, x, x)")(torch.ones(5), s=torch.ones(3))

@@ -190,6 +190,9 @@ std::optional<Case> prepare(Program program, std::map<std::string, int> &refused
   if (c.names.needs_rank) c.signature.rank = int(c.domain.size());
   c.typed = specialise(source, c.ast, c.names, c.signature, sink);
   if (sink.failed()) return refuse();
+  c.signature.out = c.typed.result; // every backend is given `out`, which has a say in the working float
+  c.typed = specialise(source, c.ast, c.names, c.signature, sink);
+  if (sink.failed()) return refuse();
   const Kernel settled = bounds(fold(lower(source, c.ast, c.names, c.signature, c.typed), {}), {});
   if (!unproved(settled).empty()) { // the oracle still says of what was proved whether it was right
     refused["index-unproved"]++;

@@ -121,7 +121,7 @@ static bool is_contiguous(const api::Output &output) {
   return true;
 }
 
-static PyObject *allocate(const api::Output &output, Owner owner) {
+PyObject *allocate(const api::Output &output, Owner owner) {
   PyObject *shape = tuple_of(output.shape), *stride = tuple_of(output.stride), *result = nullptr;
   PyObject *array_dtype = numpy.dtypes[int(output.dtype)];
   if (shape && stride && owner == Owner::Torch) {
@@ -141,9 +141,7 @@ static PyObject *allocate(const api::Output &output, Owner owner) {
   return result;
 }
 
-// The address of a tensor or array that `allocate` has just made; it needs none of the checks that others' need.
-// Null with an error set on failure.
-static void *address_of(PyObject *result, Owner owner) {
+void *address_of(PyObject *result, Owner owner) {
   if (owner == Owner::Torch) {
     DLTensor view;
     return torch.api->dltensor_from_py_object_no_sync(result, &view) ? nullptr : view.data;
@@ -366,6 +364,10 @@ PyObject *make_kernel(PyTypeObject *type, api::SpecRef spec) {
     kernel->state->names.push_back(PyUnicode_InternFromString(name.c_str()));
   }
   return self;
+}
+
+const std::vector<PyObject *> &names_of(PyObject *kernel) {
+  return reinterpret_cast<KernelObject *>(kernel)->state->names;
 }
 
 const api::SpecRef *spec_of(PyObject *object) {

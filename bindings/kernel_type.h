@@ -17,6 +17,7 @@ struct Package {
   PyObject *slow_call = nullptr;      // _call.call(kernel, args, kwargs)
   PyObject *fault = nullptr;          // _errors.fault(kind, message, diagnostics, text) -> exception
   PyObject *allocate_numpy = nullptr; // _numpy.allocate(shape, strides, dtype) -> array
+  PyObject *read = nullptr;           // _foreach.read(name, value, writable) -> View or number
 };
 extern Package package;
 
@@ -25,6 +26,23 @@ PyTypeObject *make_kernel_type();
 PyObject *make_kernel(PyTypeObject *, api::SpecRef);
 /// Null and TypeError if `object` is not a kernel.
 const api::SpecRef *spec_of(PyObject *object);
+
+/// Names of the arguments, interned, of what is a kernel.
+const std::vector<PyObject *> &names_of(PyObject *kernel);
+
+/// An array or tensor for a plan's output; null with an error set on failure.
+PyObject *allocate(const api::Output &, Owner);
+/// The address of a tensor or array that `allocate` has just made; it needs none of the checks that others' need.
+/// Null with an error set on failure.
+void *address_of(PyObject *result, Owner);
+
+/// The view that a Python object holds, or null. (module.cpp, which knows how.)
+const View *view_of(PyObject *);
+
+/// One call an element of the lists among `arguments`, a tuple by argument; what is no list goes to every call. `outs`:
+/// a list as long, or None: then a new list of results comes back. New reference; null with an error set, and then
+/// nothing was written.
+PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObject *stream);
 
 /// Calls that stayed in C, and calls that went to Python.
 struct PathCounts {

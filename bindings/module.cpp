@@ -27,6 +27,10 @@ static const api::SpecRef &spec(py::handle kernel) {
   return *spec;
 }
 
+const View *view_of(PyObject *object) {
+  return py::isinstance<View>(object) ? &py::handle(object).cast<const View &>() : nullptr;
+}
+
 static DType dtype(const std::string &spelling) {
   const auto dtype = parse_dtype(spelling);
   if (!dtype) throw py::value_error("no such dtype: `" + spelling + "`");
@@ -132,8 +136,8 @@ PYBIND11_MODULE(_elsewise, m) {
   if (!kernel_type) throw py::error_already_set();
   m.attr("Kernel") = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject *>(kernel_type));
 
-  m.def("register_package", [](py::object slow_call, py::object fault, py::object allocate_numpy) {
-    package = {slow_call.release().ptr(), fault.release().ptr(), allocate_numpy.release().ptr()};
+  m.def("register_package", [](py::object slow_call, py::object fault, py::object allocate_numpy, py::object read) {
+    package = {slow_call.release().ptr(), fault.release().ptr(), allocate_numpy.release().ptr(), read.release().ptr()};
   });
   m.def("register_torch", register_torch);
   m.def("register_numpy", [](py::object array, py::object empty, const py::dict &dtypes) {
@@ -225,6 +229,17 @@ PYBIND11_MODULE(_elsewise, m) {
       "plan"_a, "args"_a, "out"_a, "shape"_a = py::none(), "dtype"_a = py::none(), "device"_a = py::none(),
       "stream"_a = 0, "threads_of_torch"_a = false, "raw_pointers"_a = false, "domain"_a = py::none(),
       "offset"_a = py::none());
+
+  m.def(
+      "foreach",
+      [](py::handle kernel, const py::tuple &args, const py::object &outs, const py::object &stream) {
+        spec(kernel);
+        if (args.size() != names_of(kernel.ptr()).size()) throw py::type_error("one value an argument is needed");
+        auto results = py::reinterpret_steal<py::object>(call_each(kernel.ptr(), args.ptr(), outs.ptr(), stream.ptr()));
+        if (!results) throw py::error_already_set();
+        return results;
+      },
+      "kernel"_a, "args"_a, "outs"_a = py::none(), "stream"_a = py::none());
 
   m.def(
       "emit",

@@ -120,6 +120,11 @@ EW_API bool matches(const Plan &, const Call &) noexcept;
 /// was written. call.out must be given.
 EW_API Result<bool> run(const Plan &, const Call &) noexcept;
 
+/// The same for a list of calls, plans[k] for calls[k], as if they were run one after the other; `call.stream` is the
+/// first's. All are checked before anything is written. On CUDA, calls over contiguous data share a launch; a fault's
+/// message begins with the place of its call in the list.
+EW_API Result<bool> run_each(std::span<const Plan *const> plans, std::span<const Call> calls) noexcept;
+
 enum class Stage : uint8_t { Tokens, Ast, Ir, Cuda, Ptx, Cubin, Llvm, Asm, Torch };
 struct EmitRequest {
   Stage stage = Stage::Cuda;

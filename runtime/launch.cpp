@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan's launches: the variant for a class of pointers, its launch arguments, and what host values put into them. It
 // starts nothing.
+#include "runtime/cuda/nvrtc.h"
+#include "runtime/launch_taker.h"
 #include "runtime/spec.h"
 #include <algorithm>
 #include <cmath>
@@ -26,9 +28,18 @@ PointerClass classify(const Plan &plan, const Call &call) {
   return c;
 }
 
-Form form_of(const Plan &plan, PointerClass c, bool wide) {
+// Bytes of arguments that a launch may take (CUDA C++ Programming Guide: 32,764 from CUDA 12.1 and sm_70 on).
+uint16_t list_bytes() {
+  constexpr int many_from = 12010;
+  std::string why;
+  const CudaDriver *driver = launch_taker() ? nullptr : cuda_driver(why);
+  return driver && driver->driver_version >= many_from && nvrtc_version() >= many_from ? 32764 : 4096;
+}
+
+Form form_of(const Plan &plan, PointerClass c, bool wide, bool many) {
   Form form = plan.form;
   form.wide = wide;
+  form.many = many ? list_bytes() : 0;
   for (size_t a = 0; a < form.args.size(); ++a) {
     if (c.scalar >> a & 1) form.args[a] = Access::Scalar;
     form.same_view[a] = c.alias >> a & 1;
@@ -173,10 +184,12 @@ Result<bool> settle(const Plan &plan, const Launch &launch, const Call &call, st
   return good;
 }
 
-Result<const Launch *> launch_for(const Plan &plan, const Call &call, bool wide) {
+Result<const Launch *> launch_for(const Plan &plan, const Call &call, bool wide, bool many) {
   Result<const Launch *> result;
   const PointerClass c = classify(plan, call);
-  auto is = [&](const Launch &l) { return l.alias == c.alias && l.scalar == c.scalar && l.wide == wide; };
+  auto is = [&](const Launch &l) {
+    return l.alias == c.alias && l.scalar == c.scalar && l.wide == wide && l.many == many;
+  };
   if (const Launch *last = plan.last.load(std::memory_order_acquire); last && is(*last)) {
     result.value = last;
     return result;
@@ -196,11 +209,11 @@ Result<const Launch *> launch_for(const Plan &plan, const Call &call, bool wide)
   }
 
   auto made = std::make_unique<Launch>();
-  made->alias = c.alias, made->scalar = c.scalar, made->wide = wide;
+  made->alias = c.alias, made->scalar = c.scalar, made->wide = wide, made->many = many;
   for (bool with_128_bits = wide;; with_128_bits = true) {
     {
       const LibraryLock lock;
-      auto variant = variant_for(*plan.spec, *plan.typing, form_of(plan, c, with_128_bits), plan.machine);
+      auto variant = variant_for(*plan.spec, *plan.typing, form_of(plan, c, with_128_bits, many), plan.machine);
       if (!variant) return pass_on<const Launch *>(std::move(variant));
       made->variant = std::move(variant.value);
     }

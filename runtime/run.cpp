@@ -36,8 +36,8 @@ std::string wrong_table(const Plan &plan, size_t a, const Call &call) {
          plan.spec->names.arguments[a] + ".clone()`";
 }
 
-// Overlap of `out` with what is not the identical view, and alignment. Empty: fine.
-std::string wrong_memory(const Plan &plan, const Launch &launch, const Call &call) {
+// Overlap of `out` with what is not the identical view, and alignment.
+std::string wrong_layout(const Plan &plan, const Launch &launch, const Call &call) {
   const uintptr_t out = reinterpret_cast<uintptr_t>(call.out->data);
   if (!out) return "`out` has no memory";
   if (out % uintptr_t(bytes(plan.dtype)))
@@ -115,6 +115,11 @@ thread_local const LaunchTaker *taker_of_thread = nullptr;
 
 } // namespace
 
+std::string wrong_memory(const Plan &plan, const Launch &launch, const Call &call) {
+  std::string wrong = wrong_layout(plan, launch, call);
+  return wrong.empty() && call.raw_pointers ? wrong_place(plan, call) : wrong;
+}
+
 TakeLaunches::TakeLaunches(const LaunchTaker &taker) { taker_of_thread = &taker; }
 TakeLaunches::~TakeLaunches() { taker_of_thread = nullptr; }
 const LaunchTaker *launch_taker() { return taker_of_thread; }
@@ -126,13 +131,9 @@ Result<bool> run(const Plan &plan, const Call &call) noexcept try {
   auto found = launch_for(plan, call, false);
   if (!found) return pass_on<bool>(std::move(found));
   const Launch *launch = found.value;
-  if (plan.count > 0) {
+  if (plan.count > 0)
     if (std::string wrong = wrong_memory(plan, *launch, call); !wrong.empty())
       return fault<bool>(Fault::Value, std::move(wrong), *plan.spec);
-    if (call.raw_pointers)
-      if (std::string wrong = wrong_place(plan, call); !wrong.empty())
-        return fault<bool>(Fault::Value, std::move(wrong), *plan.spec);
-  }
 
   llvm::SmallVector<Slot, 48> slots(launch->slots.begin(), launch->slots.end());
   llvm::SmallVector<BoxBounds, 8> boxes;

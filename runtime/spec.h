@@ -27,7 +27,7 @@ struct Variant {
   HostProgram program;
   CallChecks checks;
   bool uses_parameters = false; // some host node depends on a parameter, or on where the window begins
-  bool live = false;            // has_live()
+  bool live = false;            // skips_blocks()
   std::mutex compiling;
   std::atomic<bool> compiled = false;
   std::unique_ptr<CpuCode> cpu;
@@ -68,7 +68,7 @@ public:
 /// it.
 struct Launch {
   uint64_t alias = 0, scalar = 0; // by argument
-  bool wide = false;
+  bool wide = false, many = false;
   std::shared_ptr<Variant> variant;
   llvm::SmallVector<Slot, 32> slots;          // all of them; pointers are filled in at a call
   llvm::SmallVector<int32_t, 8> pointers;     // by slot: an argument, out_pointer, or no_pointer
@@ -216,12 +216,17 @@ std::string wrong_window(const Plan &, const Call &);
 
 // launch.cpp
 /// The launch of a plan for the pointers of a call, compiled. `call.out` may be missing: then it is aligned and
-/// distinct.
-Result<const Launch *> launch_for(const Plan &, const Call &, bool wide);
+/// distinct. `many`: in a launch over a list, which only a plan of one_row() has.
+Result<const Launch *> launch_for(const Plan &, const Call &, bool wide, bool many = false);
 /// Host values of a call into uniforms and bounds; false in `value` if the call needs the wide variant. Faults: the
 /// call's.
 Result<bool> settle(const Plan &, const Launch &, const Call &, std::span<Slot> slots,
                     llvm::SmallVectorImpl<BoxBounds> &boxes);
+
+// run.cpp
+/// Why the memory of a call cannot be used: overlap of `out` with what is not the identical view, alignment, and of
+/// raw addresses where they are. Empty: fine.
+std::string wrong_memory(const Plan &, const Launch &, const Call &);
 
 // Messages
 template <class T> Result<T> fault(Fault f, std::string message, const Spec &spec) {

@@ -13,7 +13,7 @@ namespace elsewise::api {
 Variant::Variant(Kernel scheduled, Machine machine)
     : kernel(std::move(scheduled)), machine(machine),
       slots(elsewise::slots(kernel, machine == Machine::Cuda ? Backend::Cuda : Backend::Cpu)), program(kernel),
-      checks(kernel), live(machine == Machine::Cuda && has_live(kernel)) {
+      checks(kernel), live(machine == Machine::Cuda && skips_blocks(kernel)) {
   for (NodeId n : kernel.host) uses_parameters |= kernel[n].op == Op::Param || kernel[n].op == Op::Origin;
 }
 

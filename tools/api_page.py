@@ -20,7 +20,7 @@ from typing import Any
 import elsewise as ew
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/api.md"
-MEMBERS = ("spec", "arguments", "emit", "launch", "check")
+MEMBERS = ("spec", "arguments", "foreach", "emit", "launch", "check")
 GROUPS = {
     "Rules": ("kernel", "Kernel", *(f"Kernel.{name}" for name in MEMBERS), "Check", "format"),
     "Raw addresses": ("ptr", "Pointer"),

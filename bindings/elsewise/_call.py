@@ -191,7 +191,9 @@ def _call(kernel: _elsewise.Kernel, values: dict[str, Any], options: dict[str, A
     _elsewise.run(plan, args, target.view, shape, dtype, ordinal, stream_, has_torch, False, *window)
     if has_torch:
         if stream is not None:
-            _record(torch, stream, on, (*operands.values(), target))
+            for operand in (*operands.values(), target):
+                if operand.library == "torch" and operand.keep.is_cuda:
+                    record(torch, stream, operand.keep)
         if out is not None and target.library == "torch":
             _torch.written(torch, out)
     return target.keep
@@ -299,11 +301,9 @@ def _allocate(plan: _elsewise.Plan, library: str, torch: Any) -> Any:
     raise TypeError(f"the result would have to be an array of {library}, which cannot be made from here: give `out=`")
 
 
-def _record(torch: Any, stream: int, ordinal: int, operands: Sequence[Operand]) -> None:
+def record(torch: Any, stream: int, tensor: Any) -> None:
     """A stream that is not torch's current one: its allocator has to hear of that, or it might reuse memory too
     early."""
+    ordinal = tensor.device.index
     if stream != _torch.stream(torch, ordinal):
-        used = torch.cuda.ExternalStream(stream, device=ordinal)
-        for operand in operands:
-            if operand.library == "torch" and operand.keep.is_cuda:
-                operand.keep.record_stream(used)
+        tensor.record_stream(torch.cuda.ExternalStream(stream, device=ordinal))

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from . import _call, _dtypes, _elsewise, _errors, _interface, _numpy, _options, _torch
+from . import _call, _dtypes, _elsewise, _errors, _foreach, _interface, _numpy, _options, _torch
 from ._check import Check, check
 from ._elsewise import Kernel
 from ._pointer import Pointer, ptr
 
-_elsewise.register_package(_call.call, _errors.fault, _numpy.allocate)
+_elsewise.register_package(_call.call, _errors.fault, _numpy.allocate, _foreach.read)
 _elsewise.register_numpy(
     np.ndarray,
     np.empty,
@@ -277,6 +277,7 @@ _attach(
         ("emit", emit),
         ("launch", launch),
         ("check", check),
+        ("foreach", _foreach.foreach),
         ("__signature__", property(_signature)),
         ("__repr__", _repr),
         ("__reduce__", _reduce),

@@ -153,6 +153,6 @@ def stream(torch: Any, ordinal: int) -> int:
     return int(torch.cuda.current_stream(ordinal).cuda_stream)
 
 
-def written(torch: Any, tensor: Tensor) -> None:
-    """Tells autograd that the tensor's data changed. (An inference tensor has no version, and none is bumped.)"""
-    torch._C._increment_version((tensor,))
+def written(torch: Any, *tensors: Tensor) -> None:
+    """Tells autograd that the tensors' data changed. (An inference tensor has no version, and none is bumped.)"""
+    torch._C._increment_version(tensors)

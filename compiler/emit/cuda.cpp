@@ -17,7 +17,8 @@ void KernelPrinter::print_pieces(Lines &out) {
   }
 }
 
-void KernelPrinter::print_signature(Lines &out) {
+// What the host passes, as declarations, in the order of the slots.
+std::vector<std::string> KernelPrinter::parameters() const {
   std::vector<std::string> parameters;
   const std::string integer_type = std::string(integer()) + " ";
   for (const SlotInfo &s : slots_) {
@@ -84,6 +85,12 @@ void KernelPrinter::print_signature(Lines &out) {
       break;
     }
   }
+  return parameters;
+}
+
+void KernelPrinter::print_signature(Lines &out) {
+  const std::vector<std::string> parameters =
+      form_.many ? std::vector<std::string>{"const __grid_constant__ Items items"} : this->parameters();
   const std::string attributes = "extern \"C\" __global__ void __launch_bounds__(" + num(block_threads) + ")";
   // In one construct if that takes fewer lines than the name on a line of its own.
   Lines whole, split;
@@ -91,6 +98,16 @@ void KernelPrinter::print_signature(Lines &out) {
   split.add(0, attributes);
   split.list(4, "elsewise(", parameters, ") {");
   out.append(whole.count() < split.count() ? whole : split);
+}
+
+// The arguments of one tensor of a list, by the names that they have where there is one tensor alone.
+void KernelPrinter::print_item(Lines &out) {
+  out.add(2, "const auto &item = items.of[item_of(items, blockIdx.x)];", "the tensor whose turn it is");
+  for (const std::string &p : parameters()) {
+    const std::string name = p.substr(p.find_last_of(" *") + 1);
+    const bool pointer = p.find('*') != std::string::npos;
+    out.add(2, (pointer ? "" : "const ") + p + " = item." + name + ";");
+  }
 }
 
 // Structs, and the two functions that know the tile.
@@ -102,6 +119,27 @@ void KernelPrinter::print_tools(Lines &out) {
       out.add(2, std::string(stored(d)) + " at[" + num(v_) + "];");
       out.add(0, "};");
     }
+  if (form_.many) {
+    out.add(0, "struct Items {", "a list of tensors: from block begin[k] on it is the turn of item k");
+    out.add(2, "int count;");
+    out.add(2, "unsigned begin[" + num(int64_t(item_layout(k_).capacity)) + "];");
+    out.add(2, "struct alignas(8) {");
+    for (std::string p : parameters()) out.add(4, "alignas(8) " + replace(p, "__restrict__ ", "") + ";");
+    out.add(4, "i64 block;", "its first block, less that of the grid");
+    out.add(2, "} of[" + num(int64_t(item_layout(k_).capacity)) + "];");
+    out.add(0, "};");
+    if (!nothing_) {
+      out.add(0, "__device__ int item_of(const Items &items, unsigned block) {");
+      out.add(2, "int from = 0;");
+      out.add(2, "for (int to = items.count; to - from > 1;) {", "it is one of [from, to)");
+      out.add(4, "const int middle = (from + to) / 2;");
+      out.add(4, "if (items.begin[middle] <= block) from = middle;");
+      out.add(4, "else to = middle;");
+      out.add(2, "}");
+      out.add(2, "return from;");
+      out.add(0, "}");
+    }
+  }
   if (has(SlotKind::Live)) {
     out.add(0, "struct Live {", "blocks with work: from begin[r] on they are first[r], first[r] + 1, ...");
     out.add(2, "i64 first[4];");
@@ -147,7 +185,9 @@ void KernelPrinter::print_head(Lines &out) const {
   line += (line.empty() ? "-> " : " -> ") + std::string(spelling(k_.outputs[0])) +
           (form_.out == Access::Strided ? " (strided)" : "");
   line += out_ == "out" ? "; out distinct" : "; in place of " + out_;
-  line += form_.rows == 0 ? "; one row" : "; rows over " + num(form_.rows) + (form_.rows == 1 ? " axis" : " axes");
+  line += form_.many        ? "; a list of tensors"
+          : form_.rows == 0 ? "; one row"
+                            : "; rows over " + num(form_.rows) + (form_.rows == 1 ? " axis" : " axes");
   if (form_.window) line += "; a window of its domain";
   line += "; " + num(v_) + (v_ == 1 ? " position a thread" : " positions a thread");
   out.comment(0, line);
@@ -169,6 +209,7 @@ std::string KernelPrinter::run() {
   print_signature(code);
   if (nothing_) code.comment(2, "every value is the element itself");
   else {
+    if (form_.many) print_item(code);
     print_origin(code);
     print_bounds(code);
     if (v_ == 1) print_single(code);
@@ -200,7 +241,7 @@ std::string KernelPrinter::run() {
         std::any_of(locals_.begin(), locals_.end(), [](const Local &l) { return l.flat; }))
       helpers_.use("ceil_div", form_.narrow ? DType::I32 : DType::I64);
   }
-  if (!nothing_ || has(SlotKind::Live)) print_tools(tools);
+  if (!nothing_ || has(SlotKind::Live) || form_.many) print_tools(tools);
   helpers_.print(tools);
   print_prelude(prelude, tools.str() + functions.str() + code.str());
 

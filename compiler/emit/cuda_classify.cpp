@@ -67,6 +67,9 @@ void KernelPrinter::print_origin(Lines &out) {
     if (has(SlotKind::Live)) {
       out.add(2, "const i64 first = live_block(live, blockIdx.x) * " + num(width) + " - shift;",
               "the block's first position" + alignment);
+    } else if (form_.many) {
+      out.add(2, "const i64 first = (blockIdx.x + item.block) * " + num(width) + " - shift;",
+              "the block's first position" + alignment);
     } else
       out.add(2, "const i64 first = blockIdx.x * " + num(width) + "ll - shift;",
               "the block's first position" + alignment);

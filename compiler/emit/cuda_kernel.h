@@ -65,7 +65,9 @@ private:
   void conditional(Lines &, int indent, const std::string &head, const std::string &body) const;
   // cuda.cpp
   void print_pieces(Lines &);
+  std::vector<std::string> parameters() const;
   void print_signature(Lines &);
+  void print_item(Lines &);
   void print_tools(Lines &);
   void print_head(Lines &) const;
 

@@ -19,6 +19,7 @@ static constexpr const char *reserved[] = {
     "wchar_t", "while", "xor", "xor_eq", "linux", "unix", "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize",
     // the kernel's own words
     "elsewise", "Live", "live", "rowbase", "out_stride", "i"};
+static constexpr const char *list_words[] = {"Items", "items", "item", "item_of", "block"}; // of Form::many
 
 // Those of the kernel's own words that mean nothing inside a device function, whose parameters may have such a name.
 static constexpr std::string_view body_words[] = {"c",    "z",     "p",      "k",     "v",      "n",     "at",
@@ -78,6 +79,7 @@ bool KernelPrinter::holds_small(NodeId n) const {
 
 void KernelPrinter::choose_names() {
   for (const char *word : reserved) names_.taken.insert(word);
+  if (form_.many) names_.taken.insert(std::begin(list_words), std::end(list_words));
   for (const std::string_view word : body_words) names_.taken.emplace(word);
   for (const std::string &word : helper_words()) names_.taken.insert(word);
   for (int d = 0; d < dtype_count; ++d) names_.taken.insert(vector_type(DType(d)));

@@ -28,7 +28,7 @@ bool is_identity(const Kernel &k, uint32_t piece) {
   });
 }
 
-bool has_live(const Kernel &k) {
+bool skips_blocks(const Kernel &k) {
   if (k.form.rows != 0 || !k.form.unit_pitch) return false;
   bool identity = false;
   for (uint32_t p = 0; p < k.pieces.size(); ++p) {
@@ -36,6 +36,18 @@ bool has_live(const Kernel &k) {
     identity |= is_identity(k, p);
   }
   return identity;
+}
+
+bool has_live(const Kernel &k) { return skips_blocks(k) && !k.form.many; }
+
+ItemLayout item_layout(const Kernel &k) {
+  ItemLayout l{};
+  l.item_bytes = sizeof(Slot) * (slots(k, Backend::Cuda).size() + 1);
+  l.capacity =
+      k.form.many > 2 * sizeof(Slot) ? (k.form.many - 2 * sizeof(Slot)) / (l.item_bytes + sizeof(uint32_t)) : 0;
+  l.items_at = (sizeof(uint32_t) * (1 + l.capacity) + sizeof(Slot) - 1) / sizeof(Slot) * sizeof(Slot);
+  l.bytes = l.items_at + l.capacity * l.item_bytes;
+  return l;
 }
 
 NodeId bound_node(const Kernel &k, const SlotInfo &s) {

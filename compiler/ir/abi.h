@@ -65,7 +65,17 @@ bool is_dense(const Kernel &, uint32_t argument);
 /// keeps its indices in bounds.
 bool reads_anywhere(const Kernel &, NodeId read);
 /// One row, in place, an identity piece, no residual guards: whole blocks can be left out of the launch.
+bool skips_blocks(const Kernel &);
+/// Its launch takes their ranges. (One over a list of tensors takes a range as a tensor of its own.)
 bool has_live(const Kernel &);
+
+/// What a launch over a list takes (Form::many), as one argument by value:
+///     struct Items { int count; unsigned begin[N]; struct { slots, each of eight bytes; i64 block; } of[N]; }
+/// From block begin[k] of the grid on it is the turn of item k, whose own first block is that of the grid plus `block`.
+struct ItemLayout {
+  size_t capacity, item_bytes, items_at, bytes; // N, of one item, where `of` is, of all
+};
+ItemLayout item_layout(const Kernel &);
 
 enum class Backend : uint8_t { Cpu, Cuda };
 /// The slots of a scheduled kernel.

@@ -179,6 +179,7 @@ struct Form {
   std::vector<bool> same_view; // by argument: the identical view as `out`: no restrict, one pointer
   std::vector<bool> dense;     // by argument: read at indices, and its last axis is contiguous; may be shorter
   uint8_t vector = 4;          // V: positions a thread (GPU)
+  uint16_t many = 0; // rows == 0: a launch takes a list of tensors, in this many bytes of launch arguments (GPU)
   // Where the kernel's axes went: an index into Kernel::axes, or no_axis where the loop's axis holds no position that a
   // node uses. An axis of length 1 is in no loop: its position is 0.
   uint8_t inner_axis = no_axis;

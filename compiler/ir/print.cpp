@@ -224,6 +224,7 @@ void form(raw_ostream &out, const Kernel &k) {
   if (f.wide) out << " wide";
   if (f.narrow) out << " narrow";
   if (f.window) out << " window";
+  if (f.many) out << " many(" << f.many << ')';
   out << '\n';
 }
 

@@ -580,6 +580,7 @@ private:
     f.wide = is("wide");
     f.narrow = is("narrow");
     f.window = is("window");
+    if (is("many")) want("("), f.many = number<uint16_t>(1, 65535), want(")");
     k.form = std::move(f);
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a kernel is well formed: order, types, stages, pieces, checks, schedule. It repairs nothing; a complaint is a
 // bug of the pass before.
-#include "compiler/ir/ir.h"
+#include "compiler/ir/abi.h"
 #include "grammar/builtins.h"
 #include "llvm/ADT/Twine.h"
 #include <algorithm>
@@ -187,6 +187,8 @@ std::string form(const Kernel &k) {
   if (f.out != Access::Vector && f.out != Access::Strided)
     return "writes neither along the inner axis nor with a stride";
   if (f.vector > 16 || f.vector & (f.vector - 1)) return "gives a thread positions that are no power of two up to 16";
+  if (f.many && (f.rows || f.window || item_layout(k).capacity < 1))
+    return "takes a list, but has rows or a window, or no room for one item";
   return f.vector ? "" : "has no positions a thread";
 }
 

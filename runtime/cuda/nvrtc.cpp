@@ -337,6 +337,12 @@ std::string nvrtc_describe(std::string &error) {
   return api ? api->path + " (" + std::to_string(api->major) + "." + std::to_string(api->minor) + ")" : "";
 }
 
+int nvrtc_version() {
+  std::string error;
+  const Nvrtc *api = nvrtc(error);
+  return api ? api->major * 1000 + api->minor * 10 : 0;
+}
+
 uint64_t nvrtc_compilations() { return compilations; }
 
 void set_nvrtc_paths(std::vector<std::string> paths) {

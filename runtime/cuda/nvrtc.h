@@ -31,6 +31,8 @@ struct NvrtcPlace {
 std::vector<NvrtcPlace> nvrtc_places();
 /// "/path/libnvrtc.so.13 (13.0)" or "" with `error` set.
 std::string nvrtc_describe(std::string &error);
+/// 12040: 12.4, as the driver counts; 0 without one.
+int nvrtc_version();
 uint64_t nvrtc_compilations();
 
 } // namespace elsewise

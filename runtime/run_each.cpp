@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// A list of calls of one rule: every one is checked before any is started, and on CUDA those over contiguous data share
+// launches. It plans nothing and knows no list of Python's.
+#include "runtime/launch_taker.h"
+#include "runtime/spec.h"
+#include <algorithm>
+#include <cstring>
+
+namespace elsewise::api {
+
+namespace {
+
+/// A checked call.
+struct Ready {
+  const Launch *launch = nullptr;
+  llvm::SmallVector<Slot, 24> slots;
+  llvm::SmallVector<BoxBounds, 8> boxes;
+};
+
+/// Bytes that a call may touch: [low, high).
+struct Touched {
+  uintptr_t low, high;
+  size_t call;
+  bool written;
+};
+
+void add_touched(const Plan &plan, const Call &call, size_t index, std::vector<Touched> &all) {
+  auto add = [&](const void *data, const Extremes &e, bool written) {
+    if (e.low == e.high) return;
+    const uintptr_t at = reinterpret_cast<uintptr_t>(data);
+    all.push_back({at + uintptr_t(e.low), at + uintptr_t(e.high), index, written});
+  };
+  if (plan.count == 0) return;
+  add(call.out->data, plan.out_extremes, true);
+  for (size_t a = 0; a < plan.operands.size(); ++a) {
+    if (plan.operands[a].tensor) add(call.args[a].data, plan.operands[a].extremes, false);
+    if (plan.operands[a].table) add(call.args[a].data, plan.operands[a].table_extremes, false);
+  }
+}
+
+/// True if a call may write what another one reads or writes: then their order decides the result.
+bool entangled(std::vector<Touched> all) {
+  std::sort(all.begin(), all.end(), [](const Touched &a, const Touched &b) { return a.low < b.low; });
+  // Of those before, how far what was written, and what was touched at all, reaches; and how far that of other calls.
+  struct Reach {
+    uintptr_t high = 0, of_others = 0;
+    size_t call = 0;
+    void add(const Touched &t) {
+      if (t.call == call || high == 0) high = std::max(high, t.high), call = t.call;
+      else if (t.high > high) of_others = high, high = t.high, call = t.call;
+      else of_others = std::max(of_others, t.high);
+    }
+    bool covers(const Touched &t) const { return (call == t.call ? of_others : high) > t.low; }
+  } written, touched;
+  for (const Touched &t : all) {
+    if (written.covers(t) || (t.written && touched.covers(t))) return true;
+    touched.add(t);
+    if (t.written) written.add(t);
+  }
+  return false;
+}
+
+std::string in_list(size_t index, const std::string &message) {
+  return "in call " + std::to_string(index) + " of the list: " + message;
+}
+
+Result<bool> get_ready(const Plan &plan, const Call &call, bool many, Ready &ready) {
+  for (const bool wide : {false, true}) {
+    auto found = launch_for(plan, call, wide, many && !wide);
+    if (!found) return pass_on<bool>(std::move(found));
+    ready.launch = found.value;
+    if (plan.count > 0 && !wide)
+      if (std::string wrong = wrong_memory(plan, *ready.launch, call); !wrong.empty())
+        return fault<bool>(Fault::Value, std::move(wrong), *plan.spec);
+    ready.slots.assign(ready.launch->slots.begin(), ready.launch->slots.end());
+    if (ready.launch->settled) {
+      ready.boxes.assign(ready.launch->boxes.begin(), ready.launch->boxes.end());
+      break;
+    }
+    auto settled = settle(plan, *ready.launch, call, {ready.slots.data(), ready.slots.size()}, ready.boxes);
+    if (!settled) return settled;
+    if (settled.value) break; // else this call's indexes need 128 bits
+  }
+  for (size_t s = 0; s < ready.slots.size(); ++s)
+    if (const int32_t of = ready.launch->pointers[s]; of != no_pointer)
+      ready.slots[s].pointer = of == out_pointer ? call.out->data : call.args[of].data;
+  Result<bool> good;
+  good.value = true;
+  return good;
+}
+
+/// Fills launches over a list, of one variant.
+class ListLaunch {
+public:
+  ListLaunch(const Variant &variant, int ordinal, void *stream)
+      : variant_(variant), layout_(item_layout(variant.kernel)), ordinal_(ordinal), stream_(stream),
+        // Zeros where no item stands: nothing reads them, but nothing unwritten goes to the driver.
+        bytes_(layout_.bytes) {}
+
+  std::string add(const Plan &plan, const Call &call, Ready &ready) {
+    const Kernel &k = variant_.kernel;
+    const Geometry g =
+        geometry(k, k.form, plan.loop.rows, plan.loop.extent, reinterpret_cast<uintptr_t>(call.out->data));
+    if (ready.launch->shift >= 0) ready.slots[ready.launch->shift].integer = g.shift;
+    if (!variant_.live) return add(ready, 0, g.grid);
+    unsigned blocks = g.grid;
+    const LiveRanges live = live_ranges(k, {ready.boxes.data(), ready.boxes.size()}, plan.loop.extent, g.shift, blocks);
+    std::string error;
+    for (size_t r = 0; r < 4 && live.begin[r] != ~0u && error.empty(); ++r) {
+      const unsigned end = r + 1 < 4 && live.begin[r + 1] != ~0u ? live.begin[r + 1] : blocks;
+      error = add(ready, live.first[r], end - live.begin[r]);
+    }
+    return error;
+  }
+
+  std::string flush() {
+    if (grid_ == 0) return "";
+    std::memcpy(bytes_.data(), &count_, sizeof count_);
+    Geometry g;
+    g.grid = grid_;
+    grid_ = 0, count_ = 0;
+    void *parameter = bytes_.data();
+    if (const LaunchTaker *taker = launch_taker()) {
+      (*taker)(variant_.kernel, g, {&parameter, 1});
+      return "";
+    }
+    std::string error;
+    variant_.cuda.launch(ordinal_, g, stream_, &parameter, error);
+    return error;
+  }
+
+  const Variant &variant() const { return variant_; }
+
+private:
+  std::string add(const Ready &ready, int64_t first, unsigned blocks) {
+    if (blocks == 0) return "";
+    std::string error;
+    if (size_t(count_) == layout_.capacity || blocks > most_blocks - grid_) error = flush();
+    uint8_t *item = bytes_.data() + layout_.items_at + size_t(count_) * layout_.item_bytes;
+    const int64_t block = first - int64_t(grid_);
+    std::memcpy(bytes_.data() + sizeof(uint32_t) * size_t(1 + count_), &grid_, sizeof grid_);
+    std::memcpy(item, ready.slots.data(), sizeof(Slot) * ready.slots.size());
+    std::memcpy(item + sizeof(Slot) * ready.slots.size(), &block, sizeof block);
+    grid_ += blocks, ++count_;
+    return error;
+  }
+
+  static constexpr unsigned most_blocks = 0x7fffffff; // of a grid along x
+  const Variant &variant_;
+  const ItemLayout layout_;
+  const int ordinal_;
+  void *const stream_;
+  std::vector<uint8_t> bytes_;
+  unsigned grid_ = 0;
+  int count_ = 0;
+};
+
+} // namespace
+
+Result<bool> run_each(std::span<const Plan *const> plans, std::span<const Call> calls) noexcept try {
+  Result<bool> result;
+  result.value = true;
+  if (plans.size() != calls.size()) return {{}, Fault::Internal, "as many plans as calls are needed", {}};
+  if (plans.empty()) return result;
+  const Device device = plans[0]->device;
+  const bool cuda = plans[0]->machine == Machine::Cuda;
+  std::vector<Touched> touched;
+  for (size_t k = 0; k < calls.size(); ++k) {
+    if (!calls[k].out) return fault<bool>(Fault::Type, in_list(k, "run_each() needs an `out`"), *plans[k]->spec);
+    if (plans[k]->device != device)
+      return fault<bool>(Fault::Value,
+                         in_list(k, "it is on " + show_device(plans[k]->device) + ", the first on " +
+                                        show_device(device) + "; give each device a list of its own"),
+                         *plans[k]->spec);
+    add_touched(*plans[k], calls[k], k, touched);
+  }
+  // What one call writes and another reads comes in the order of the list, so each is a launch of its own.
+  const bool together = cuda && !entangled(std::move(touched));
+  std::vector<Ready> ready(calls.size());
+  for (size_t k = 0; k < calls.size(); ++k) {
+    if (std::string wrong = wrong_window(*plans[k], calls[k]); !wrong.empty())
+      return fault<bool>(Fault::Value, in_list(k, wrong), *plans[k]->spec);
+    const bool many = together && plans[k]->form.rows == 0 && !plans[k]->form.window;
+    auto good = get_ready(*plans[k], calls[k], many, ready[k]);
+    if (good) continue;
+    good.message = in_list(k, good.message);
+    return good;
+  }
+
+  std::vector<std::unique_ptr<ListLaunch>> lists; // by variant: few
+  for (size_t k = 0; k < calls.size(); ++k) {
+    if (plans[k]->count == 0) continue;
+    if (!ready[k].launch->many) {
+      Call call = calls[k];
+      call.stream = calls[0].stream;
+      if (auto ran = run(*plans[k], call); !ran) return ran;
+      continue;
+    }
+    const Variant &variant = *ready[k].launch->variant;
+    auto list = std::find_if(lists.begin(), lists.end(), [&](const auto &l) { return &l->variant() == &variant; });
+    if (list == lists.end())
+      list = lists.insert(list, std::make_unique<ListLaunch>(variant, device.ordinal, calls[0].stream));
+    if (std::string error = (*list)->add(*plans[k], calls[k], ready[k]); !error.empty())
+      return fault<bool>(Fault::Environment, std::move(error), *plans[k]->spec);
+  }
+  for (const auto &list : lists)
+    if (std::string error = list->flush(); !error.empty())
+      return fault<bool>(Fault::Environment, std::move(error), *plans[0]->spec);
+  return result;
+} catch (const std::exception &error) {
+  return crashed<bool>(error);
+}
+
+} // namespace elsewise::api

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`k.foreach(xs)`: each tensor as it would be alone; lists that do not fit, and what is written on a fault."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import elsewise as ew
+import numpy as np
+import pytest
+import torch
+
+RULE = "i<n/4: x*0.5; i>=n-n/4: x*g; else x"
+
+
+def tensors() -> list[torch.Tensor]:
+    torch.manual_seed(1)
+    shapes: list[Any] = [(8,), (100,), (8,), (3, 5), (0,), (), (64, 65)]
+    return [torch.randn(shape) for shape in shapes] + [torch.randn(6, 7).t(), torch.randn(20)[::2]]
+
+
+def test_each_tensor_has_positions_of_its_own() -> None:
+    k, xs = ew.kernel(RULE), tensors()
+    results = k.foreach(xs, g=2.0)
+    assert isinstance(results, list)
+    assert all(torch.equal(r, k(x, g=2.0)) for r, x in zip(results, xs, strict=True))
+
+
+def test_in_place_returns_the_tensors_and_bumps_their_versions() -> None:
+    k, xs = ew.kernel(RULE), tensors()
+    expected = [k(x, g=3) for x in xs]
+    versions = [x._version for x in xs]
+    results = k.foreach(xs, out=xs, g=3)
+    assert all(r is x for r, x in zip(results, xs, strict=True))
+    assert all(torch.equal(x, e) for x, e in zip(xs, expected, strict=True))
+    assert all(x._version > v for x, v in zip(xs, versions, strict=True))
+
+
+def test_lists_of_several_arguments_and_values_for_all() -> None:
+    k = ew.kernel("x*g + bias + s[0]")
+    xs, gains = tensors()[:3], (1.0, 2, 3.5)
+    results = k.foreach(xs, g=gains, bias=torch.tensor(0.25), s=torch.tensor([10.0]))
+    for r, x, g in zip(results, xs, gains, strict=True):
+        assert torch.equal(r, k(x, g=g, bias=torch.tensor(0.25), s=torch.tensor([10.0])))
+
+
+def test_numpy_arrays_and_mixtures() -> None:
+    k = ew.kernel("i<2: -x; else x")
+    results = k.foreach([np.arange(4.0), np.arange(3, dtype=np.float32)])
+    assert [type(r) for r in results] == [np.ndarray, np.ndarray]
+    assert results[0].tolist() == [-0.0, -1.0, 2.0, 3.0] and results[1].dtype == np.float32
+    out = [np.zeros(4), np.zeros(3, dtype=np.float32)]
+    assert k.foreach([np.arange(4.0), np.arange(3, dtype=np.float32)], out=out)[0] is out[0]
+    assert out[0].tolist() == results[0].tolist()
+
+
+def test_an_empty_list_is_nothing_to_do() -> None:
+    assert ew.kernel(RULE).foreach([], g=1.0) == []
+    assert ew.kernel(RULE).foreach([], out=[], g=1.0) == []
+
+
+def test_a_parameter_and_its_data() -> None:
+    k = ew.kernel("x*2")
+    weights = [torch.nn.Parameter(torch.ones(3)) for _ in range(2)]
+    with pytest.raises(ValueError, match="`x` requires grad"):
+        k.foreach(weights)
+    with torch.no_grad():
+        k.foreach(weights, out=weights)
+    assert weights[1].tolist() == [2.0, 2.0, 2.0]
+
+
+def test_calls_that_depend_on_each_other_keep_their_order() -> None:
+    k = ew.kernel("x + 1")
+    line = torch.zeros(5)
+    places = [line[j : j + 1] for j in range(5)]
+    k.foreach(places[:-1], out=places[1:])
+    assert line.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda k, xs: k.foreach(xs, g=[1.0]), ValueError, "not of one length: `x` has 9, `g` has 1"),
+        (lambda k, xs: k.foreach(xs, out=xs[1:], g=1.0), ValueError, "`x` has 9, `out` has 8"),
+        (lambda k, xs: k.foreach(xs[0], g=1.0), TypeError, "takes a list of tensors for some argument"),
+        (lambda k, xs: k.foreach(xs, out=xs[0], g=1.0), TypeError, "`out` is a list, one tensor a call"),
+        (lambda k, xs: k.foreach([*xs, "a"], g=1.0), TypeError, "`x` is neither a tensor, an array nor a number"),
+        (lambda k, xs: k.foreach(xs, out=[1.0] * 9, g=1.0), TypeError, "`out` is a list of arrays or tensors"),
+        (lambda k, xs: k.foreach(xs, h=1.0), TypeError, "no argument `h`"),
+        (lambda k, xs: k.foreach(xs, g=1.0, out=[*xs[:8], torch.zeros(3)]), ValueError, "in call 8 of the list: "),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_nothing_written(call: Any, error: type[Exception], words: str) -> None:
+    xs = tensors()
+    before = [x.clone() for x in xs]
+    with pytest.raises(error, match=words):
+        call(ew.kernel(RULE), xs)
+    assert all(torch.equal(x, b) for x, b in zip(xs, before, strict=True))
+
+
+def test_a_fault_of_values_in_one_call_writes_nothing_in_any() -> None:
+    k = ew.kernel("x // m")
+    xs = [torch.ones(4, dtype=torch.int32) * 6 for _ in range(3)]
+    with pytest.raises(ZeroDivisionError, match="in call 2 of the list"):
+        ew.kernel("x + 6 // m").foreach(xs, out=xs, m=[1, 2, 0])
+    assert all(x.tolist() == [6] * 4 for x in xs)
+    k.foreach(xs, out=xs, m=[1, 2, 3])
+    assert [x[0].item() for x in xs] == [6, 3, 2]

@@ -83,8 +83,7 @@ Result<std::shared_ptr<Plan>> make_plan(const Spec &spec, const Call &call) {
   plan.shape = request.domain, plan.count = request.count;
   plan.in_window = call.has_window, plan.whole = request.whole;
   plan.with_out = call.out != nullptr, plan.asked = request.signature.out;
-  // Asking for the dtype that comes out anyway changes nothing, but for f64, which also decides the working float.
-  plan.serves_asking = plan.dtype != DType::F64 || plan.typing->typed.working == DType::F64;
+  plan.serves_asking = serves_asking(plan.typing->typed);
 
   const DimsRef domain = ref(plan.shape);
   const DimsRef whole = plan.in_window ? ref(plan.whole) : domain;

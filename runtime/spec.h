@@ -169,6 +169,10 @@ void forget_caches(); // clear_cache()
 /// The typing for a signature, made if it is new. Under the library's lock.
 Result<Typing *> typing_for(const Spec &, const Signature &, const std::vector<bool> &host_scalar);
 
+/// Whether a call that asks for the dtype that comes out anyway has the same types. Asking for f64 also decides the
+/// working float.
+bool serves_asking(const Typed &);
+
 /// By Kernel::axes: which axis of a domain of that rank it is; outside 0 .. rank-1 if the domain has no such axis.
 Dims axes_in(const Kernel &, size_t rank);
 

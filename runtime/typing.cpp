@@ -75,14 +75,30 @@ static void refuse_unproved(const Spec &spec, const Kernel &kernel, Sink &sink) 
   }
 }
 
+static Typing *known_typing(const Spec &spec, const Signature &signature, const std::vector<bool> &host_scalar) {
+  for (Typing &t : spec.typings)
+    if (t.signature == signature && t.host_scalar == host_scalar) return &t;
+  return nullptr;
+}
+
+bool serves_asking(const Typed &typed) {
+  return typed.complete && (typed.result != DType::F64 || typed.working == DType::F64);
+}
+
 Result<Typing *> typing_for(const Spec &spec, const Signature &signature, const std::vector<bool> &host_scalar) {
   Result<Typing *> result;
-  for (Typing &t : spec.typings)
-    if (t.signature == signature && t.host_scalar == host_scalar) {
-      result.value = &t;
-      return result;
-    }
+  result.value = known_typing(spec, signature, host_scalar);
+  if (result.value) return result;
   Sink sink;
+  if (signature.out) { // what comes out anyway has the code that it has when nobody asks
+    Signature plain = signature;
+    plain.out.reset();
+    const Typing *const known = known_typing(spec, plain, host_scalar);
+    Sink quiet; // what is told is told of what was asked for
+    const Typed typed = known ? known->typed : specialise(spec.source, spec.ast, spec.names, plain, quiet);
+    if (!quiet.failed() && serves_asking(typed) && typed.result == *signature.out)
+      return typing_for(spec, plain, host_scalar);
+  }
   Typing typing{signature, host_scalar, specialise(spec.source, spec.ast, spec.names, signature, sink), {}, {}, {}, {}};
   if (sink.failed()) return spec_fault<Typing *>(sink, spec.source);
   if (!typing.typed.complete) return fault<Typing *>(Fault::Internal, "the types of the rule are not complete", spec);

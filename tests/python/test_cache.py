@@ -183,3 +183,38 @@ assert ew.kernel('x*2')(x, device='cpu', dtype='f64', shape=4).tolist() == [2.0]
 assert ew.kernel('i')(shape=3).tolist() == ew.kernel('i')(out=np.zeros(3, np.int64), device='cpu').tolist() == [0, 1, 2]
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_asking_for_what_comes_out_anyway_compiles_nothing() -> None:
+    k = ew.kernel("i < 3: x*2; else x  # test_cache asked 1")
+    x = np.arange(8, dtype=np.float32)
+    expected = k(x)
+    before = compiles()
+    out = np.empty_like(x)
+    k(x, out=out)
+    assert np.array_equal(out, expected)
+    assert np.array_equal(k(x, dtype=np.float32), expected)
+    assert compiles() == before
+
+
+def test_asking_first_compiles_what_nobody_asks_for() -> None:
+    k = ew.kernel("i < 3: x*2; else x  # test_cache asked 2")
+    x = np.arange(8, dtype=np.float32)
+    k(x, out=np.empty_like(x))
+    before = compiles()
+    k(x)
+    assert compiles() == before
+
+
+def test_asking_for_another_dtype_or_for_doubles_to_work_in_compiles() -> None:
+    k = ew.kernel("i < 3: x*2; else x  # test_cache asked 3")
+    x = np.arange(8, dtype=np.float32)
+    k(x)
+    before = compiles()
+    assert k(x, dtype=np.float64).dtype == np.float64
+    assert compiles() == before + 1
+    # A 0-d f64 makes the result f64 and works weak floats in f32; asking for f64 works them in f64.
+    third = ew.kernel("s*0 + 1/float(3)  # test_cache asked 4")
+    s = np.array(0.0)
+    assert third(s=s, shape=(2,)).dtype == np.float64
+    assert (third(s=s, shape=(2,), dtype=np.float64) == 1 / 3).all()

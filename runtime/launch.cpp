@@ -150,7 +150,7 @@ Result<bool> settle(const Plan &plan, const Launch &launch, const Call &call, st
   variant.program.run({params.data(), params.size()}, domain, values, poisoned);
 
   if (variant.checks.needed()) {
-    const CallCheck check = variant.checks.run(values, poisoned, domain);
+    const CallCheck check = variant.checks.run(values, poisoned, launch.looks, domain);
     if (check.fault.what != HostFault::None) {
       std::string text = in_words(*plan.spec, check.fault);
       if (check.fault.what == HostFault::NotANumber) text += bound_of(*plan.spec, k, check.fault.node, values);
@@ -219,6 +219,7 @@ Result<const Launch *> launch_for(const Plan &plan, const Call &call, bool wide,
     }
     made->slots.clear(), made->pointers.clear();
     fill_layout(plan, *made);
+    made->looks = made->variant->checks.looks(plan.host);
     if (made->variant->uses_parameters) break;
     auto settled = settle(plan, *made, call, {made->slots.data(), made->slots.size()}, made->boxes);
     if (!settled) return pass_on<const Launch *>(std::move(settled));

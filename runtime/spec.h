@@ -73,6 +73,7 @@ struct Launch {
   llvm::SmallVector<Slot, 32> slots;          // all of them; pointers are filled in at a call
   llvm::SmallVector<int32_t, 8> pointers;     // by slot: an argument, out_pointer, or no_pointer
   int32_t shift = -1, blocks = -1, live = -1; // slots that the geometry fills
+  std::vector<Intervals::Look> looks;         // of the variant's checks
   // Uniforms, bounds and their checks: settled here once if no parameter enters them, else at every call.
   bool settled = false;
   llvm::SmallVector<BoxBounds, 8> boxes;

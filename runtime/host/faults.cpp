@@ -458,16 +458,16 @@ CallChecks::CallChecks(const Kernel &k)
 }
 
 CallCheck CallChecks::run(std::span<const HostValue> values, std::span<const uint8_t> poisoned,
-                          const HostDomain &domain) const {
-  const std::vector<Intervals::Look> looked = reads_ ? looks(domain) : std::vector<Intervals::Look>();
+                          std::span<const Intervals::Look> looks, const HostDomain &domain) const {
   if (!kernel_.axes.empty() || kernel_.form.window)
-    return RegionCall(kernel_, indexes_, bounds_, values, poisoned, looked, domain, flat_).run();
-  return Call(kernel_, indexes_, bounds_, values, poisoned, looked, domain).run();
+    return RegionCall(kernel_, indexes_, bounds_, values, poisoned, looks, domain, flat_).run();
+  return Call(kernel_, indexes_, bounds_, values, poisoned, looks, domain).run();
 }
 
-/// Premises are looked at here, once a call. None: everything that is proved holds, and nothing else is asked for.
+/// Premises are looked at here. None: everything that is proved holds, and nothing else is asked for.
 std::vector<Intervals::Look> CallChecks::looks(const HostDomain &domain) const {
   std::vector<Intervals::Look> all;
+  if (!reads_) return all;
   bool any = false;
   for (const Reading &r : kernel_.reads) {
     uint64_t failing = 0;

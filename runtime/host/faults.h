@@ -21,11 +21,13 @@ public:
   /// values, poisoned: what HostProgram::run gave for the domain. A piece has positions if its boxes hold some
   /// that no earlier piece without a residual guard took. Each piece that a position can reach has its bounds, its
   /// checks and its index arithmetic looked at, in that order.
-  CallCheck run(std::span<const HostValue> values, std::span<const uint8_t> poisoned, const HostDomain &domain) const;
-
-private:
+  /// `looks`: looks() for that domain.
+  CallCheck run(std::span<const HostValue> values, std::span<const uint8_t> poisoned,
+                std::span<const Intervals::Look> looks, const HostDomain &domain) const;
+  /// Which indices a call has to look at. Lengths alone decide: it is the same for every window of a domain.
   std::vector<Intervals::Look> looks(const HostDomain &) const;
 
+private:
   const Kernel &kernel_;
   std::vector<bool> indexes_; // by piece: its guard or value has index arithmetic, or reads a uniform index
   std::vector<bool> bounds_;  // by piece: a bound has a condition or a cast in it, or may leave 62 bits along the rows

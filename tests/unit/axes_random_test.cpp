@@ -60,7 +60,8 @@ public:
     std::vector<HostValue> params(3);
     params[1].integer = parameter_;
     HostProgram(k).run(params, domain, values_, poisoned_);
-    const CallCheck check = CallChecks(k).run(values_, poisoned_, domain);
+    const CallChecks checks(k);
+    const CallCheck check = checks.run(values_, poisoned_, checks.looks(domain), domain);
     fault_ = check.fault.message;
     return check.fault.what == HostFault::None && !check.wide;
   }

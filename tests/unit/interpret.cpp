@@ -92,7 +92,7 @@ HostCall host_call(const Kernel &k, const std::vector<HostValue> &parameters, in
   c.values.resize(k.insts.size());
   HostProgram(k).run(parameters, domain, c.values, c.poisoned);
   const CallChecks checks(k);
-  c.check = checks.run(c.values, c.poisoned, domain);
+  c.check = checks.run(c.values, c.poisoned, checks.looks(domain), domain);
   if (!checks.needed()) {
     EXPECT_EQ(c.check.fault.what, HostFault::None) << "needed() promised that no call is refused";
     EXPECT_FALSE(c.check.wide);

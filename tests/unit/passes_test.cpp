@@ -80,7 +80,8 @@ TEST(Window, ComputesWhatTheWholeDoes) {
             domain.extent = domain.span = extent, domain.origin = at;
             HostCall b;
             HostProgram(part).run(values, domain, b.values, b.poisoned);
-            b.check = CallChecks(part).run(b.values, b.poisoned, domain);
+            const CallChecks checks(part);
+            b.check = checks.run(b.values, b.poisoned, checks.looks(domain), domain);
             ASSERT_EQ(int(b.check.fault.what), 0) << guard << ": " << b.check.fault.message;
             for (int64_t i = 0; i < extent; ++i)
               ASSERT_EQ(interpret(part, b, i, extent, nullptr).integer, interpret(whole, a, at + i, n, nullptr).integer)

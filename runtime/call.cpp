@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a call asks for: kinds, devices, the domain, and whether `out` suits it. It compiles nothing and looks at no
 // pointer but those of 0-d host tensors.
+#include "compiler/ir/axes.h"
 #include "runtime/spec.h"
 #include <algorithm>
 #include <cstring>
@@ -342,8 +343,7 @@ Result<Request> choose_domain(const Spec &spec, const Call &call, Request reques
                     "`domain=" + show_shape(call.whole) + "` has " + counted(axes) + ", and what is computed " +
                         counted(rank) + ", shape " + show_shape(ref(request.domain)) +
                         "; give `shape=` with an extent for each axis of the domain");
-    constexpr int64_t most = int64_t(1) << 60;
-    if (const auto count = element_count(call.whole); !count || *count > most)
+    if (const auto count = element_count(call.whole); !count || *count > most_positions)
       return refuse(spec, Fault::Overflow, "`domain=" + show_shape(call.whole) + "` has more than 2**60 positions");
     request.whole.assign(call.whole.begin(), call.whole.end());
     if (std::string why = unclear_in_window(spec, call, request); !why.empty())
@@ -390,7 +390,7 @@ Result<Request> read_call(const Spec &spec, const Call &call) {
   if (const std::string text = missing_axis(spec, call); !text.empty()) return refuse(spec, Fault::Type, text);
   for (size_t a = 0; a < call.args.size(); ++a) // proofs of bounds count on it
     for (int32_t d = 0; call.args[a].kind == ArgKind::Tensor && d < call.args[a].rank; ++d)
-      if (call.args[a].shape[d] > int64_t(1) << 60)
+      if (call.args[a].shape[d] > most_positions)
         return refuse(spec, Fault::Overflow,
                       quoted(names[a]) + " has shape " + show_shape(shape_of(call.args[a])) + ": an axis is too long");
   Request request;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of launch arguments of a scheduled kernel, in order. It knows what is passed and not how.
 #include "compiler/ir/abi.h"
+#include "compiler/ir/axes.h"
 #include <algorithm>
 #include <set>
 
@@ -71,8 +72,7 @@ bool is_dense(const Kernel &k, uint32_t argument) { return argument < k.form.den
 bool reads_anywhere(const Kernel &k, NodeId read) {
   const Reading &r = k.reads[k[read].c];
   if (r.tested != Reading::No) return true;
-  const uint32_t rank = k[read].b - k[read].sub;
-  const uint64_t all = rank < 64 ? (uint64_t(1) << rank) - 1 : ~uint64_t(0);
+  const uint64_t all = all_axes(k[read].b - k[read].sub);
   return (r.own | r.proved) == all && (r.free || r.own == all) && r.premises.empty();
 }
 

@@ -2,6 +2,7 @@
 // Whether a kernel is well formed: order, types, stages, pieces, checks, schedule. It repairs nothing; a complaint is a
 // bug of the pass before.
 #include "compiler/ir/abi.h"
+#include "compiler/ir/axes.h"
 #include "grammar/builtins.h"
 #include "llvm/ADT/Twine.h"
 #include <algorithm>
@@ -49,7 +50,7 @@ std::string read(const Kernel &k, const Inst &i) {
   if (int(list.size()) - i.sub != of.rank) return "has not one index an axis of its tensor";
   for (size_t o = 0; o < list.size(); ++o)
     if (k[list[o]].type != (o < i.sub ? DType::Bool : DType::Index)) return "has an index that is not an index";
-  const uint64_t all = of.rank < 64 ? (uint64_t(1) << of.rank) - 1 : ~uint64_t(0);
+  const uint64_t all = all_axes(uint32_t(of.rank));
   if ((r.own | r.proved | r.checked) & ~all) return "speaks of axes that its tensor lacks";
   if (r.settled && (r.own | r.proved | r.checked) != all) return "has an index that nobody proves or checks";
   return "";

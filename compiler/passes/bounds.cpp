@@ -3,6 +3,7 @@
 // takes a sum for exact that an element's type could wrap.
 #include "compiler/passes/bounds.h"
 #include "compiler/ir/arithmetic.h"
+#include "compiler/ir/axes.h"
 #include "compiler/ir/rows.h"
 #include "compiler/passes/rewrite.h"
 #include "compiler/prove/prover.h"
@@ -16,8 +17,6 @@ namespace {
 
 using prove::FormulaId;
 using prove::Linear;
-
-constexpr __int128 most_positions = (__int128)1 << 60; // of a domain, and of an axis of a tensor, whatever the call
 
 /// Every value that a node can have; none: nothing is known.
 struct Between {
@@ -71,7 +70,7 @@ public:
     bool is_new = false;
     const prove::Atom a = prover.atom("a" + std::to_string(argument) + "." + std::to_string(axis), &is_new);
     const Linear l = Linear::of_atom(a);
-    if (is_new) prover.fact(a, prover.all({at_least(l, 0), at_most(l, Linear::of(int64_t(most_positions)))}));
+    if (is_new) prover.fact(a, prover.all({at_least(l, 0), at_most(l, Linear::of(most_positions))}));
     return l;
   }
   /// Where an element is looked at, no axis of the domain is empty.
@@ -79,7 +78,7 @@ public:
     bool is_new = false;
     const prove::Atom a = prover.atom("l" + std::to_string(axis), &is_new);
     const Linear l = Linear::of_atom(a);
-    if (is_new) prover.fact(a, prover.all({at_least(l, 1), at_most(l, Linear::of(int64_t(most_positions)))}));
+    if (is_new) prover.fact(a, prover.all({at_least(l, 1), at_most(l, Linear::of(most_positions))}));
     return l;
   }
 
@@ -471,7 +470,7 @@ public:
       }
       if ((!proved || !premises.empty()) && host_can_tell(index)) r.checked |= uint64_t(1) << axis;
     }
-    if ((r.own | r.proved) != (rank < 64 ? (uint64_t(1) << rank) - 1 : ~uint64_t(0))) r.free = false;
+    if ((r.own | r.proved) != all_axes(rank)) r.free = false;
     return r;
   }
 
@@ -542,7 +541,7 @@ private:
   /// With as few premises as will do, and without guards if that will do too.
   bool prove(NodeId n, NodeId index, uint32_t argument, uint8_t axis, bool &free, std::vector<Premise> &premises) {
     std::vector<std::vector<Premise>> tries{{}, {{Premise::NotEmpty, axis}}};
-    for (const uint8_t of : candidates(index, argument, axis)) tries.push_back({{Premise::AsLong, axis, of}});
+    for (const uint8_t of : candidates(index, argument)) tries.push_back({{Premise::AsLong, axis, of}});
     for (const auto &given : tries)
       for (const bool without_guards : {true, false})
         if (holds(n, index, argument, axis, given, without_guards)) {
@@ -554,7 +553,7 @@ private:
 
   /// Axes of the domain that the argument's axis may be as long as: those that the index speaks of, and where there are
   /// few, any. A premise costs a comparison at a call.
-  std::set<uint8_t> candidates(NodeId index, uint32_t argument, uint8_t axis) const {
+  std::set<uint8_t> candidates(NodeId index, uint32_t argument) const {
     std::set<uint8_t> found;
     visit(index, [&](NodeId n) {
       if ((k[n].op == Op::Pos || k[n].op == Op::Len) && k[n].a != no_axis) found.insert(uint8_t(k[n].a));

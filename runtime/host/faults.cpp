@@ -2,6 +2,7 @@
 // Follows the pieces in order over the positions that are left, as runs. It raises nothing and names no exception.
 #include "runtime/host/faults.h"
 #include "compiler/ir/arithmetic.h"
+#include "compiler/ir/axes.h"
 #include "compiler/passes/window.h"
 #include "runtime/host/interval.h"
 #include "llvm/ADT/SmallVector.h"
@@ -409,12 +410,11 @@ private:
 /// The magnitude that a sum of positions, lengths and constants has at most, whatever the call: within 62 bits, and so
 /// never a fault. -1: that is not known.
 static __int128 reach_of(const Kernel &k, NodeId n, const std::vector<__int128> &reach) {
-  constexpr __int128 longest = __int128(1) << 60; // a domain has at most this many positions
   constexpr __int128 limit = __int128(1) << 62;
   const Inst &i = k[n];
   if (i.type != DType::Index) return -1;
   __int128 r = 0;
-  if (is_position(k, n) || i.op == Op::Len || i.op == Op::ArgLen || i.op == Op::Origin) r = longest;
+  if (is_position(k, n) || i.op == Op::Len || i.op == Op::ArgLen || i.op == Op::Origin) r = most_positions;
   else if (i.op == Op::Const) r = std::max(k.constants[i.a].integer, -k.constants[i.a].integer);
   else if (i.op == Op::Binary && (BinaryOp(i.sub) == BinaryOp::Add || BinaryOp(i.sub) == BinaryOp::Sub))
     r = reach[i.a] < 0 || reach[i.b] < 0 ? -1 : reach[i.a] + reach[i.b];

@@ -167,24 +167,6 @@ __int128 bits_of(DType d, __int128 v) {
   return __int128((unsigned __int128)v & (((unsigned __int128)1 << width) - 1));
 }
 
-template <class T> bool ordered(CompareOp op, T a, T b) {
-  switch (op) {
-  case CompareOp::Lt:
-    return a < b;
-  case CompareOp::Le:
-    return a <= b;
-  case CompareOp::Gt:
-    return a > b;
-  case CompareOp::Ge:
-    return a >= b;
-  case CompareOp::Eq:
-    return a == b;
-  case CompareOp::Ne:
-    return a != b;
-  }
-  return false;
-}
-
 } // namespace
 
 __int128 floor_divide(__int128 a, __int128 b) {

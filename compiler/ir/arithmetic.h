@@ -22,6 +22,29 @@ __int128 wrap(DType, __int128 v);
 /// True if `v` is a value of the integer type; Index: of 64 bits.
 bool fits(DType, __int128 v);
 
+/// What the host works as it is meant: indexes, doubles and conditions. A comparison of these is exact, unless it says
+/// that it is of data.
+inline bool is_host_type(DType d) { return d == DType::Index || d == DType::F64 || d == DType::Bool; }
+
+/// How two numbers compare.
+template <class T> bool ordered(CompareOp op, const T &a, const T &b) {
+  switch (op) {
+  case CompareOp::Lt:
+    return a < b;
+  case CompareOp::Le:
+    return a <= b;
+  case CompareOp::Gt:
+    return a > b;
+  case CompareOp::Ge:
+    return a >= b;
+  case CompareOp::Eq:
+    return a == b;
+  case CompareOp::Ne:
+    return a != b;
+  }
+  return false;
+}
+
 /// A node that is not a leaf, from its operands' values in order (all of them: this knows no laziness); `from` is the
 /// first operand's type.
 Trouble apply(const Inst &, DType from, std::span<const Constant> operands, Constant &out);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes IR nodes so that equal nodes are one, with the stage that their operands give. It folds only what is exact
 // whatever the operands are.
+#include "compiler/ir/arithmetic.h"
 #include "compiler/ir/ir.h"
 #include <algorithm>
 #include <bit>
@@ -35,8 +36,6 @@ static bool same(const Kernel &k, const Inst &a, const Inst &b) {
   return true;
 }
 
-static bool host_type(DType d) { return d == DType::Index || d == DType::F64 || d == DType::Bool; }
-
 Stage natural_stage(const Kernel &k, const Inst &i) {
   if (i.op == Op::Const || i.op == Op::Param || i.op == Op::Len || i.op == Op::ArgLen || i.op == Op::Origin)
     return Stage::Host;
@@ -46,10 +45,10 @@ Stage natural_stage(const Kernel &k, const Inst &i) {
     return std::find(rows.begin(), rows.end(), i.a) == rows.end() ? Stage::Element : Stage::Row;
   }
   Stage latest = Stage::Host;
-  bool plain = i.op == Op::Cast || host_type(i.type);
+  bool plain = i.op == Op::Cast || is_host_type(i.type);
   for (NodeId o : operands(k, i)) {
     if (k[o].stage > latest) latest = k[o].stage;
-    plain &= i.op == Op::Cast || host_type(k[o].type);
+    plain &= i.op == Op::Cast || is_host_type(k[o].type);
   }
   // What no position enters is read in every row, where there are rows.
   if (i.op == Op::Read) return latest != Stage::Host ? latest : rows.empty() ? Stage::Element : Stage::Row;

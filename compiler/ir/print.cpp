@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The IR as text, one node a line and nothing left out, so that it can be compared and read back (read.cpp). It never
 // aligns or wraps, so that a line depends on its node alone.
+#include "compiler/ir/arithmetic.h"
 #include "compiler/ir/ir.h"
 #include "grammar/builtins.h"
 #include "llvm/Support/raw_ostream.h"
@@ -84,9 +85,6 @@ void argument(raw_ostream &out, const Argument &a) {
   }
 }
 
-// What a comparison of this type is if nothing is said.
-bool tensor_free(DType d) { return d == DType::Index || d == DType::F64 || d == DType::Bool; }
-
 void axes(raw_ostream &out, const char *label, uint64_t set) {
   if (!set) return;
   out << ' ' << label << '(';
@@ -148,7 +146,7 @@ void node(raw_ostream &out, const Kernel &k, NodeId n) {
     out << elsewise::spelling(BinaryOp(i.sub));
     break;
   case Op::Compare:
-    out << elsewise::spelling(CompareOp(i.sub)) << (i.c == tensor_free(k[i.a].type) ? "" : i.c ? " exact" : " data");
+    out << elsewise::spelling(CompareOp(i.sub)) << (i.c == is_host_type(k[i.a].type) ? "" : i.c ? " exact" : " data");
     break;
   case Op::Logic:
     out << elsewise::spelling(LogicOp(i.sub));

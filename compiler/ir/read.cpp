@@ -414,7 +414,7 @@ private:
       break;
     case Op::Compare: {
       const DType of = k[list[0]].type;
-      i.c = exact ? *exact : of == DType::Index || of == DType::F64 || of == DType::Bool;
+      i.c = exact ? *exact : is_host_type(of);
       [[fallthrough]];
     }
     default:

@@ -79,24 +79,6 @@ std::optional<APInt> beyond(const Inst &i, llvm::ArrayRef<APInt> v) {
   return std::nullopt;
 }
 
-bool compared(CompareOp op, const APInt &a, const APInt &b) {
-  switch (op) {
-  case CompareOp::Lt:
-    return a.slt(b);
-  case CompareOp::Le:
-    return a.sle(b);
-  case CompareOp::Gt:
-    return a.sgt(b);
-  case CompareOp::Ge:
-    return a.sge(b);
-  case CompareOp::Eq:
-    return a == b;
-  case CompareOp::Ne:
-    return a != b;
-  }
-  return false;
-}
-
 } // namespace
 
 Constant constant_of(DType d, HostValue v) { return is_float(d) ? Constant{0, v.real} : Constant{v.integer, 0}; }
@@ -136,16 +118,16 @@ static int64_t length(const HostDomain &domain, uint32_t axis) {
 }
 
 /// A node that 128 bits are too few for, or of which they hold an operand no more.
-HostFault::What HostProgram::work_wide(const Node &node, const Inst &i, const Constant *operand,
-                                       llvm::DenseMap<NodeId, llvm::APInt> &far, Constant &result) const {
-  if (node.from != DType::Index) return HostFault::Overflow;
+static HostFault::What work_wide(NodeId n, const Inst &i, DType from, std::span<const NodeId> operands,
+                                 const Constant *operand, llvm::DenseMap<NodeId, APInt> &far, Constant &result) {
+  if (from != DType::Index) return HostFault::Overflow;
   llvm::SmallVector<APInt, 3> v;
-  for (uint8_t o = 0; o < node.count; ++o) {
-    const auto known = far.find(node.operands[o]);
-    v.push_back(known == far.end() ? widened(operand[o].integer) : known->second);
+  for (const NodeId o : operands) {
+    const auto known = far.find(o);
+    v.push_back(known == far.end() ? widened((operand++)->integer) : (++operand, known->second));
   }
   if (i.op == Op::Compare) {
-    result.integer = compared(CompareOp(i.sub), v[0], v[1]);
+    result.integer = ordered(CompareOp(i.sub), v[0].slt(v[1]) ? -1 : int(v[0] != v[1]), 0);
     return HostFault::None;
   }
   if (i.op == Op::Cast) {
@@ -169,7 +151,7 @@ HostFault::What HostProgram::work_wide(const Node &node, const Inst &i, const Co
     return HostFault::None;
   }
   result.integer = r->isNegative() ? -greatest128 - 1 : greatest128;
-  far.insert({node.id, *r});
+  far.insert({n, *r});
   return HostFault::Far;
 }
 
@@ -232,7 +214,8 @@ void HostProgram::run(std::span<const HostValue> params, const HostDomain &domai
     case Trouble::None:
       break;
     case Trouble::Overflow:
-      poisoned[n] = from_end ? HostFault::Overflow : work_wide(node, i, operand, far, result);
+      poisoned[n] = from_end ? HostFault::Overflow
+                             : work_wide(n, i, node.from, std::span(node.operands, node.count), operand, far, result);
       break;
     case Trouble::ZeroDivision:
       poisoned[n] = HostFault::ZeroDivision;

@@ -4,8 +4,6 @@
 #pragma once
 #include "compiler/ir/abi.h"
 #include "compiler/ir/ir.h"
-#include "llvm/ADT/APInt.h"
-#include "llvm/ADT/DenseMap.h"
 #include <span>
 
 namespace elsewise {
@@ -56,8 +54,6 @@ private:
     uint8_t count;
     NodeId operands[3];
   };
-  HostFault::What work_wide(const Node &, const Inst &, const Constant *operands,
-                            llvm::DenseMap<NodeId, llvm::APInt> &far, Constant &result) const;
   const Kernel &kernel_;
   std::vector<Node> nodes_; // lengths of rows, then those of Kernel::host
 };

@@ -575,21 +575,17 @@ private:
       }
       BasicBlock *yes = block("arm" + Twine(choices[i].piece + 1)),
                  *no = block("arm.not" + Twine(choices[i].piece + 1));
-      // A guard too is looked at only where its ranges hold.
-      if (choices[i].holds && piece.guard != no_node) {
-        const auto kept_values = values, kept_raw = raw;
+      const bool both = choices[i].holds && piece.guard != no_node;
+      const auto kept_values = values, kept_raw = raw;
+      if (both) { // the guard too is looked at only where its ranges hold
         BasicBlock *test = block("guard" + Twine(choices[i].piece + 1));
         b.CreateCondBr(choices[i].holds, test, no);
         b.SetInsertPoint(test);
-        b.CreateCondBr(value(piece.guard), yes, no);
-        b.SetInsertPoint(yes);
-        arm(piece);
-        values = kept_values, raw = kept_raw;
-      } else {
-        b.CreateCondBr(piece.guard != no_node ? value(piece.guard) : choices[i].holds, yes, no);
-        b.SetInsertPoint(yes);
-        arm(piece);
       }
+      b.CreateCondBr(piece.guard != no_node ? value(piece.guard) : choices[i].holds, yes, no);
+      b.SetInsertPoint(yes);
+      arm(piece);
+      if (both) values = kept_values, raw = kept_raw;
       b.SetInsertPoint(no);
     }
     b.SetInsertPoint(done);

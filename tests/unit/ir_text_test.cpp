@@ -18,7 +18,9 @@ Kernel kernel_of(const std::string &text, std::string *why = nullptr) {
   Kernel k = read(source, sink);
   for (const Diagnostic &d : sink.diagnostics())
     if (why) *why += render(d, source);
-  if (!why) EXPECT_FALSE(sink.failed()) << render(sink.diagnostics().at(0), source);
+  if (!why) {
+    EXPECT_FALSE(sink.failed()) << render(sink.diagnostics().at(0), source);
+  }
   return k;
 }
 

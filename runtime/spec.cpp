@@ -173,8 +173,8 @@ Allowance allowance(const Spec &spec) noexcept {
     const Expr &x = ast[e];
     const bool power = x.kind == ExprKind::Binary && x.op == Operator::Pow;
     for (uint32_t k = 0; k < values(ast, spec.names, e); ++k) ulp[e] += ulp[ast.child(e, k)];
-    if (power || (x.kind == ExprKind::Call && spec.names.of[e].binding == Binding::Builtin)) {
-      const Builtin &row = builtins()[power ? power_row() : spec.names.of[e].index];
+    if (const Builtin *const of = power ? &builtins()[power_row()] : called(ast, spec.names, e)) {
+      const Builtin &row = *of;
       if (row.with_torch == Sameness::Ulp) {
         ulp[e] += 2 * int64_t(row.ulp);
         if (const std::string name(row.name);

@@ -180,10 +180,8 @@ private:
     bool wide = signature_.out == DType::F64;
     for (const ArgType &a : signature_.args) wide |= a.kind == ArgKind::Tensor && !a.zero_dim && a.dtype == DType::F64;
     for (ExprId e = 0; e < ast_.exprs.size(); ++e)
-      if (kinds_.of[e].used && ast_[e].kind == ExprKind::Call && names_.of[e].binding == Binding::Builtin) {
-        const Builtin &row = builtins()[names_.of[e].index];
-        wide |= row.rule == Rule::CastTo && parse_dtype(row.name) == DType::F64;
-      }
+      if (kinds_.of[e].used && calls(ast_, names_, e, Rule::CastTo))
+        wide |= parse_dtype(called(ast_, names_, e)->name) == DType::F64;
     kinds_.working = wide ? DType::F64 : DType::F32;
   }
 
@@ -295,7 +293,7 @@ private:
       }
       return false;
     }
-    const int rank = !ast_.header.present || ast_.header.dots >= 0 ? signature_.rank : int(ast_.header.axes.size());
+    const int rank = domain_rank(ast_.header, signature_);
     if (x.dots < 0 || rank < 0 || a.rank <= rank) return true;
     sink_.report(Code::OwnAxes, x.where, {name, axes, std::to_string(rank)}).note =
         "axes are aligned from the right, as torch broadcasts; an index reads any other axis";
@@ -700,14 +698,14 @@ bool passes_index(const Ast &ast, const Names &names, ExprId e, uint32_t operand
   const Expr &x = ast[e];
   if (x.kind == ExprKind::Unary) return x.op != Operator::Not;
   if (x.kind == ExprKind::Binary) return !is_logic(x.op) && !is_comparison(x.op);
-  if (x.kind != ExprKind::Call || names.of[e].binding != Binding::Builtin) return false;
-  const Builtin &row = builtins()[names.of[e].index];
-  switch (row.rule) {
+  const Builtin *const row = called(ast, names, e);
+  if (!row) return false;
+  switch (row->rule) {
   case Rule::Numeric:
   case Rule::Rounding:
     return true;
   case Rule::Whole: // one of no body looks at the bits of its operand's own dtype
-    return !row.body.empty();
+    return !row->body.empty();
   case Rule::Select:
     return operand != 0;
   default:

@@ -88,10 +88,7 @@ private:
     return f.kind == Kind::Index || f.kind == Kind::WeakFloat || f.kind == Kind::Unknown ? use : Use::Value;
   }
 
-  bool calls(ExprId e, Rule rule) const {
-    return ast_[e].kind == ExprKind::Call && names_.of[e].binding == Binding::Builtin &&
-           builtins()[names_.of[e].index].rule == rule;
-  }
+  bool calls(ExprId e, Rule rule) const { return elsewise::calls(ast_, names_, e, rule); }
 
   Use tensor_free(ExprId e) const {
     for (uint32_t k = 0; k < 2; ++k)

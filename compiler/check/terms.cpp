@@ -63,10 +63,7 @@ double rounded(double v, DType d) {
 
 } // namespace
 
-const Builtin *Guards::row(ExprId e) const {
-  return ast_[e].kind == ExprKind::Call && names_.of[e].binding == Binding::Builtin ? &builtins()[names_.of[e].index]
-                                                                                    : nullptr;
-}
+const Builtin *Guards::row(ExprId e) const { return called(ast_, names_, e); }
 
 Atom Guards::bit(const std::string &key, bool *is_new) {
   bool created = false;
@@ -348,10 +345,10 @@ Linear Guards::apply(const Builtin &r, std::vector<Linear> operands) {
     if (x.kind == ExprKind::Name) of[e] = operands[c.parameter(e)];
     if (x.kind == ExprKind::Literal && c.ast.literal(e).kind == LiteralKind::Int)
       of[e] = Linear::of_wide(c.ast.literal(e).integer);
-    if (x.kind == ExprKind::Call && c.names.of[e].binding == Binding::Builtin) {
+    if (const Builtin *const row = called(c.ast, c.names, e)) {
       std::vector<Linear> parts;
       for (uint32_t k = 0; k < x.count; ++k) parts.push_back(of[c.ast.child(e, k)]);
-      of[e] = apply(builtins()[c.names.of[e].index], parts);
+      of[e] = apply(*row, parts);
     }
   }
   return of[c.body];

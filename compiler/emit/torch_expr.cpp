@@ -106,7 +106,8 @@ std::string filled(std::string_view text, const std::vector<std::string> &operan
 
 TorchExpressions::TorchExpressions(const Ast &ast, const Names &names, const Signature &signature, const Typed &typed,
                                    bool window)
-    : ast_(ast), names_(names), signature_(signature), typed_(typed), window_(window) {
+    : ast_(ast), names_(names), signature_(signature), typed_(typed), window_(window),
+      reads_(holding_reads(ast, names)), extremes_(holding_extremes(ast, names)) {
   bool found = false;
   for (int pass = 0; pass < 2; ++pass) // a tensor with dimensions says the device, else a 0-d one
     for (size_t a = 0; a < signature.args.size() && !found; ++a)
@@ -239,13 +240,6 @@ Python TorchExpressions::make_plain(ExprId e, Use use) {
     break;
   }
   return {};
-}
-
-bool TorchExpressions::holds_read(ExprId e) const {
-  if (const auto known = holds_read_.find(e); known != holds_read_.end()) return known->second;
-  bool holds = ast_[e].kind == ExprKind::Read;
-  for (uint32_t k = 0; k < values(ast_, names_, e) && !holds; ++k) holds = holds_read(ast_.child(e, k));
-  return holds_read_[e] = holds;
 }
 
 void TorchExpressions::assume(const Python &c, bool holds) {
@@ -401,15 +395,6 @@ Python TorchExpressions::cast(Python c, DType d) {
   return r;
 }
 
-bool TorchExpressions::holds_extreme(ExprId e) const {
-  if (ast_[e].kind == ExprKind::Literal) return is_extreme(ast_.literal(e).kind);
-  if (ast_[e].kind != ExprKind::Call || names_.of[e].binding != Binding::Builtin ||
-      builtins()[names_.of[e].index].rule != Rule::Select)
-    return false;
-  if (const auto known = extremes_.find(e); known != extremes_.end()) return known->second;
-  return extremes_[e] = holds_extreme(ast_.child(e, 1)) || holds_extreme(ast_.child(e, 2));
-}
-
 /// The least or greatest value of a dtype.
 Python TorchExpressions::extreme(bool high, DType d) {
   if (d == DType::Bool) return {high ? "True" : "False", Level::Atom, false, d, true, double(high)};
@@ -424,7 +409,7 @@ Python TorchExpressions::extreme(bool high, DType d) {
 Python TorchExpressions::stored_arm(ExprId e, DType d, std::vector<DType> &through) {
   if (ast_[e].kind == ExprKind::Literal && is_extreme(ast_.literal(e).kind))
     return as_tensor(extreme(ast_.literal(e).kind == LiteralKind::Highest, d), d);
-  if (!holds_extreme(e)) {
+  if (!extremes_[e]) {
     Python c = value(e, Use::Value);
     for (size_t k = through.size(); k-- > 0;)
       if (c.tensor || through[k] != DType::Index) c = as_tensor(c, through[k]);
@@ -442,7 +427,7 @@ Python TorchExpressions::stored_arm(ExprId e, DType d, std::vector<DType> &throu
 Python TorchExpressions::stored(ExprId e, DType d) {
   if (ast_[e].kind == ExprKind::Literal && is_extreme(ast_.literal(e).kind))
     return extreme(ast_.literal(e).kind == LiteralKind::Highest, d);
-  if (holds_extreme(e)) {
+  if (extremes_[e]) {
     std::vector<DType> through;
     return stored_arm(e, d, through);
   }

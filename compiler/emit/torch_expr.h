@@ -45,7 +45,7 @@ public:
   TorchExpressions(const Ast &, const Names &, const Signature &, const Typed &, bool window);
 
   Python value(ExprId, Use);
-  bool holds_read(ExprId) const;
+  bool holds_read(ExprId e) const { return reads_[e]; }
   /// What a read made from here on stands under, besides what stands in the text between: nothing is read elsewhere.
   void assume(const Python &condition, bool holds);
   void forget() { path_.pop_back(); } // what was assumed last
@@ -118,7 +118,6 @@ private:
   bool find_tensor_free(ExprId) const;
   Python unsigned_text(const std::string &op, const Python &, const Python &, DType);
   Python operated(const Python &, Operator, const Python &, DType compute, DType result);
-  bool holds_extreme(ExprId) const;
   Python stored_arm(ExprId, DType, std::vector<DType> &through);
   Python extreme(bool high, DType);
   Python infix(const Python &, Operator, const Python &, DType);
@@ -137,9 +136,9 @@ private:
   std::map<ExprId, uint32_t> lets_; // values that stand in a let: which
   std::vector<std::string> path_;   // conditions that reads made now stand under
   std::map<std::tuple<ExprId, Use, bool, std::vector<std::string>>, Python> known_;
-  mutable std::map<ExprId, bool> holds_read_;
+  const std::vector<bool> reads_, extremes_; // by expression: one stands below it, one may be its value
   mutable std::map<std::pair<ExprId, int>, int> bits_;
-  mutable std::map<ExprId, bool> tensor_free_, extremes_;
+  mutable std::map<ExprId, bool> tensor_free_;
 };
 
 } // namespace elsewise

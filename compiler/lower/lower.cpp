@@ -37,7 +37,8 @@ std::string one_line(std::string_view text) {
 class Lowering {
 public:
   Lowering(const Source &source, const Ast &ast, const Names &names, const Signature &signature, const Typed &typed)
-      : source(source), ast(ast), names(names), signature(signature), typed(typed), b(k) {}
+      : source(source), ast(ast), names(names), signature(signature), typed(typed), b(k),
+        reads(holding_reads(ast, names)), extremes(holding_extremes(ast, names)) {}
 
   Kernel run() {
     for (size_t a = 0; a < names.arguments.size(); ++a) k.arguments.push_back({names.arguments[a], signature.args[a]});
@@ -163,7 +164,7 @@ private:
   NodeId value(ExprId e, Use use) {
     // Many paths to lets that hold reads would double at each of them. Without a path a read has to be in bounds.
     constexpr size_t most_places = 1 << 16;
-    const bool by_path = holds_read(e) && made.size() < most_places;
+    const bool by_path = reads[e] && made.size() < most_places;
     const Place place{e, use, by_path ? path : no_node};
     if (current) current->edges.push_back({place, condition});
     const auto [at, is_new] = made.try_emplace(place);
@@ -173,13 +174,6 @@ private:
     const NodeId n = make(e, use);
     current = user, condition = outer, path = outer_path;
     return at->second.node = n;
-  }
-
-  bool holds_read(ExprId e) {
-    if (const auto known = holds_read_.find(e); known != holds_read_.end()) return known->second;
-    bool holds = ast[e].kind == ExprKind::Read;
-    for (uint32_t n = 0; n < values(ast, names, e) && !holds; ++n) holds = holds_read(ast.child(e, n));
-    return holds_read_[e] = holds;
   }
 
   NodeId make(ExprId e, Use use) {
@@ -222,7 +216,7 @@ private:
     const Expr &x = ast[e];
     Reading reading{.argument = names.of[e].index};
     const int rank = signature.args[reading.argument].rank;
-    const int domain = !ast.header.present || ast.header.dots >= 0 ? signature.rank : int(ast.header.axes.size());
+    const int domain = domain_rank(ast.header, signature);
     std::vector<NodeId> indices;
     for (int axis = 0, written = 0; axis < rank; ++axis) {
       const bool own = x.dots >= 0 && axis >= x.dots && axis < rank - int(x.count) + x.dots;
@@ -285,7 +279,7 @@ private:
 
   /// What `make` makes of `e` where `known` is `truth`.
   template <class Make> NodeId under(NodeId known, bool truth, ExprId e, Make make) {
-    if (!host(known) && !holds_read(e)) return make();
+    if (!host(known) && !reads[e]) return make();
     const NodeId holds = truth ? known : b.logic(LogicOp::Not, known);
     if (host(known)) condition = holds;
     const NodeId outer = std::exchange(path, both(path, holds));
@@ -314,24 +308,11 @@ private:
     return b.compare(op, left, right, t.operands == Use::Compare);
   }
 
-  bool selects(ExprId e) const {
-    return ast[e].kind == ExprKind::Call && names.of[e].binding == Binding::Builtin &&
-           builtins()[names.of[e].index].rule == Rule::Select;
-  }
-
-  /// Whether `lowest` or `highest` may be a value of `e`.
-  bool holds_extreme(ExprId e) {
-    if (ast[e].kind == ExprKind::Literal) return is_extreme(ast.literal(e).kind);
-    if (!selects(e)) return false;
-    if (const auto known = extremes.find(e); known != extremes.end()) return known->second;
-    return extremes[e] = holds_extreme(ast.child(e, 1)) || holds_extreme(ast.child(e, 2));
-  }
-
   /// A whole value of which an arm is an extreme: that is one of the stored dtype, so every arm is stored by itself,
   /// `through` the types that the choices around it are worked in.
   NodeId stored(ExprId e, std::vector<DType> &through) {
     if (ast[e].kind == ExprKind::Literal && is_extreme(ast.literal(e).kind)) return make(e, Use::Value);
-    if (!holds_extreme(e)) {
+    if (!extremes[e]) {
       NodeId v = value(e, Use::Value);
       const auto fit = [&](DType d) {
         if (k[v].type == DType::Index && d != DType::Index && is_integer(d) && may_not_fit(v, d))
@@ -392,7 +373,7 @@ private:
       return b.cast(v, host(v) ? DType::F64 : t.type.dtype);
     }
     case Rule::Select: {
-      if (holds_extreme(e)) {
+      if (extremes[e]) {
         std::vector<DType> through;
         return stored(e, through);
       }
@@ -467,12 +448,11 @@ private:
   const Typed &typed;
   Kernel k;
   Builder b;
+  const std::vector<bool> reads, extremes; // by expression: one stands below it, one may be its value
   std::map<Place, Made> made;
-  std::map<ExprId, bool> extremes;
   Made *current = nullptr;    // what is being made
   NodeId condition = no_node; // of the host, under which its next operand is evaluated
   NodeId path = no_node;      // of any stage, from the piece's guard or value to what is being made
-  std::map<ExprId, bool> holds_read_;
 };
 
 } // namespace

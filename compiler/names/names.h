@@ -7,6 +7,9 @@
 
 namespace elsewise {
 
+struct Builtin;
+enum class Rule : uint8_t;
+
 enum class Binding : uint8_t {
   None,
   Position,       // index: axis, an index into Ast::header.axes, or flat_axis
@@ -34,11 +37,26 @@ struct Names {
                            // domain's rank
 };
 
+/// How many axes the domain has: those of a header that names all, else what the signature says (-1: it does not).
+inline int domain_rank(const Header &h, const Signature &signature) {
+  return !h.present || h.dots >= 0 ? signature.rank : int(h.axes.size());
+}
+
 /// How many operands of `e` are values: those of `len` and `border` are names of axes and arguments, and literals.
 inline uint32_t values(const Ast &ast, const Names &names, ExprId e) {
   const bool plain = ast[e].kind != ExprKind::Call || names.of[e].binding == Binding::Builtin;
   return plain ? ast[e].count : 0;
 }
+
+/// The row that `e` is a call of; null: it is none. `len` and `border` are bindings of their own.
+const Builtin *called(const Ast &, const Names &, ExprId e);
+/// Whether `e` is a call of a row of that rule.
+bool calls(const Ast &, const Names &, ExprId e, Rule);
+
+/// By expression: a read stands at or below it.
+std::vector<bool> holding_reads(const Ast &, const Names &);
+/// By expression: `lowest` or `highest` may be its value.
+std::vector<bool> holding_extremes(const Ast &, const Names &);
 
 /// Reports unknown functions, wrong argument counts, reserved names (out shape dtype device domain offset stream arch
 /// path), and operands of `len` and `border` that are nothing of the kind. Unknown value names are arguments, if a

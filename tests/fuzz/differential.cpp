@@ -2,6 +2,7 @@
 // Prepares random programs and judges results. From the compiler it takes what the oracle needs, syntax and types, and
 // from the bounds pass which reads are proved, so that programs that it refuses are drawn again; no result is its own.
 #include "tests/fuzz/differential.h"
+#include "compiler/ir/axes.h"
 #include "compiler/lex/lex.h"
 #include "compiler/lower/lower.h"
 #include "compiler/parse/parser.h"
@@ -79,9 +80,7 @@ bool data_decides(const Case &c) {
     data[e] = x.kind == ExprKind::Name && name.binding == Binding::Argument &&
               c.signature.args[name.index].kind == ArgKind::Tensor;
     for (uint32_t k = 0; k < values(c.ast, c.names, e); ++k) data[e] = data[e] || data[c.ast.child(e, k)];
-    const bool lazy = x.kind == ExprKind::Binary ? is_logic(x.op)
-                                                 : x.kind == ExprKind::Call && name.binding == Binding::Builtin &&
-                                                       builtins()[name.index].rule == Rule::Select;
+    const bool lazy = x.kind == ExprKind::Binary ? is_logic(x.op) : calls(c.ast, c.names, e, Rule::Select);
     found = found || (lazy && data[c.ast.child(e, 0)]);
   }
   for (const SpecPiece &p : c.ast.pieces) found = found || (p.guard != no_expr && data[p.guard]);
@@ -100,8 +99,7 @@ void widen(Case &c, Random &random) {
     int64_t before = int64_t(random.below(uint64_t(around))), after = int64_t(random.below(uint64_t(around)));
     if (random.chance(25)) before = 0;
     if (random.chance(25)) after = 0;
-    constexpr __int128 most = __int128(1) << 60;
-    if ((measures && extent == 1) || count * (before + extent + after) > most >> 16) before = after = 0;
+    if ((measures && extent == 1) || count * (before + extent + after) > most_positions >> 16) before = after = 0;
     c.offset.push_back(before), c.whole.push_back(before + extent + after);
     count *= std::max<int64_t>(1, c.whole.back());
   }
@@ -206,8 +204,8 @@ std::optional<Case> prepare(Program program, std::map<std::string, int> &refused
 
   for (ExprId e = 0; e < c.ast.exprs.size(); ++e) {
     const bool power = c.ast[e].kind == ExprKind::Binary && c.ast[e].op == Operator::Pow;
-    const bool call = c.ast[e].kind == ExprKind::Call && c.names.of[e].binding == Binding::Builtin;
-    c.inexact |= power || (call && builtins()[c.names.of[e].index].sameness == Sameness::Ulp);
+    const Builtin *const row = called(c.ast, c.names, e);
+    c.inexact |= power || (row && row->sameness == Sameness::Ulp);
   }
 
   Random random(p.seed ^ 0x5eed);

@@ -18,8 +18,6 @@
 namespace elsewise::fuzz {
 namespace {
 
-constexpr int64_t zone = 64; // bytes of guard zone on each side of `out`
-
 int64_t count(const std::vector<int64_t> &shape) {
   int64_t n = 1;
   for (int64_t d : shape) n *= d;

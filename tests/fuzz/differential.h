@@ -12,6 +12,8 @@
 
 namespace elsewise::fuzz {
 
+constexpr int64_t zone = 64; // bytes of guard zone on each side of `out`
+
 /// A program that the compiler took, its types, its `out`, and what the oracle says of every element.
 struct Case {
   Program program;

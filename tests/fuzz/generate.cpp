@@ -3,6 +3,7 @@
 // infinities, signed zeros, subnormals, ends of ranges.
 #include "tests/fuzz/generate.h"
 #include "grammar/builtins.h"
+#include "tests/fuzz/generate_reads.h"
 #include "tests/fuzz/oracle.h"
 #include <algorithm>
 #include <cmath>
@@ -471,7 +472,8 @@ Scalar random_scalar(Random &random, DType d) {
   return s;
 }
 
-// A view of a fresh buffer: contiguous, permuted, sliced, negative, expanded or offset.
+} // namespace
+
 void lay_out(Random &random, Input &in) {
   const size_t rank = in.shape.size();
   in.stride.assign(rank, 0);
@@ -491,11 +493,15 @@ void lay_out(Random &random, Input &in) {
   }
   const int64_t lead = random.chance(30) ? int64_t(random.below(16)) : 0;
   in.offset = lead - least;
-  const int64_t count = in.offset + greatest + 1;
+  const bool empty = std::find(in.shape.begin(), in.shape.end(), 0) != in.shape.end();
+  if (empty) in.offset = 0; // of nothing at all
+  const int64_t count = empty ? 0 : in.offset + greatest + 1;
   in.buffer.resize(size_t(count) * bytes(in.type.dtype));
   for (int64_t e = 0; e < count; ++e)
     encode(random_scalar(random, in.type.dtype), in.buffer.data() + e * bytes(in.type.dtype));
 }
+
+namespace {
 
 /// `s` of any dtype, `u` of whole numbers, `w` of two axes, the first of which may be the domain's last but one.
 void add_tables(Random &random, Program &p, const std::vector<DType> &dtypes) {
@@ -546,10 +552,12 @@ Program generate(uint64_t seed) {
   p.inputs.push_back({.name = "k", .type = {ArgKind::Int}, .integer = (__int128)random.below(21) - 4});
   p.inputs.push_back({.name = "g", .type = {ArgKind::Float}, .real = double(random.below(2000)) / 1000 - 0.5});
   p.inputs.push_back({.name = "f", .type = {ArgKind::Bool}, .integer = random.chance(50)});
+  Random risk(seed ^ 0xb07d5);
   Random tables(seed ^ 0x7ab1e5); // of their own, so that programs without reads stay what they are
-  const bool reads = tables.chance(30);
+  const bool risky = risk.chance(20), reads = !risky && tables.chance(30);
   if (reads) add_tables(tables, p, dtypes);
   p.text = Writer(random, p.inputs, p.domain.size(), only ? spelling(alone) : nullptr, reads).spec();
+  if (risky) risk_reads(risk, p);
   p.in_place = random.chance(20);
   p.out_layout = int(random.below(4));
   return p;

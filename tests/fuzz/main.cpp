@@ -4,6 +4,7 @@
 #include "tests/fuzz/call.h"
 #include "tests/fuzz/device_backend.h"
 #include "tests/fuzz/differential.h"
+#include "tests/fuzz/guarded.h"
 #include "tests/fuzz/ir_text.h"
 #include "tests/fuzz/shim_backend.h"
 #include "tests/fuzz/shrink.h"
@@ -44,11 +45,15 @@ api::Fault fault(Outcome o) {
 Ran on_cpu(const Case &c, std::vector<uint8_t> &out) {
   out = c.out_buffer;
   CallOf of(c, out, api::Device{});
+  const Guarded memory(c);
+  memory.move(of);
   auto spec = api::compile(c.program.text, "<spec>");
   if (!spec) return {spec.fault, spec.message};
   auto plan = api::plan(spec.value, of.call);
   if (!plan) return {plan.fault, plan.message};
   auto done = api::run(*plan.value, of.call);
+  out = memory.out();
+  if (const std::string what = memory.written(); !what.empty()) return {api::Fault::Internal, what};
   return {done.fault, done.message};
 }
 
@@ -81,6 +86,7 @@ std::string shortest(const Case &c, const std::function<Ran(const Case &, std::v
         p.text = shorter;
         std::optional<Case> candidate = prepare(std::move(p), refused);
         std::vector<uint8_t> out;
+        if (candidate) running("shorter", 0, describe(*candidate));
         if (!candidate || judge(*candidate, backend(*candidate, out), out, conservative).empty()) return false;
         last = std::move(candidate);
         return true;
@@ -118,6 +124,7 @@ int fuzz(const Options &o) {
     note(*c, seen);
     faults += c->outcome != Outcome::Value;
     std::vector<uint8_t> out;
+    running("on the CPU", ran, describe(*c));
     const std::string problem = judge(*c, on_cpu(*c, out), out, conservative);
     if (!problem.empty()) complain("on the CPU", problem, *c, on_cpu);
     if (device && on_device < o.device) {
@@ -182,5 +189,6 @@ extern "C" int ew_fuzz_main(int argc, char **argv) {
     const std::string text = elsewise::fuzz::generate(o.seed + uint64_t(k)).text;
     std::fwrite(text.c_str(), 1, text.size() + 1, stdout);
   }
+  elsewise::fuzz::catch_traps();
   return o.texts ? 0 : elsewise::fuzz::fuzz(o);
 }

@@ -9,6 +9,7 @@
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/launch_taker.h"
 #include "tests/fuzz/call.h"
+#include "tests/fuzz/guarded.h"
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -17,11 +18,16 @@
 namespace elsewise::fuzz {
 namespace {
 constexpr size_t batch = 100;
-}
+#if defined(__SANITIZE_ADDRESS__)
+constexpr const char *sanitized = "-fsanitize=address"; // its runtime is this program's
+#else
+constexpr const char *sanitized = "";
+#endif
+} // namespace
 
 struct ShimBackend::Pending {
   Case c;
-  std::vector<uint8_t> out;
+  std::unique_ptr<Guarded> memory; // where the launch's pointers lead
   std::string text;
   Geometry geometry;
   bool launched = false;
@@ -41,7 +47,7 @@ void ShimBackend::add(Case &&given, Seen &seen) {
   auto p = std::make_unique<Pending>();
   p->c = std::move(given);
   Case &c = p->c;
-  p->out = c.out_buffer;
+  p->memory = std::make_unique<Guarded>(c);
 
   const api::LaunchTaker taker = [&](const Kernel &kernel, const Geometry &geometry, std::span<void *const> arguments) {
     p->text = emit_cuda(kernel), p->geometry = geometry, p->launched = true;
@@ -64,7 +70,8 @@ void ShimBackend::add(Case &&given, Seen &seen) {
                                             : "absent"]++;
     if (compiled_ < nvrtc_) compile(p->text, kernel, c);
   };
-  CallOf call(c, p->out, api::Device{api::DeviceKind::Cuda, 0});
+  CallOf call(c, c.out_buffer, api::Device{api::DeviceKind::Cuda, 0});
+  p->memory->move(call);
   const api::TakeLaunches taking(taker);
   auto spec = api::compile(c.program.text, "<spec>");
   auto plan = spec ? api::plan(spec.value, call.call) : api::Result<api::PlanRef>{};
@@ -124,7 +131,7 @@ void ShimBackend::flush() {
   std::vector<std::string> texts;
   for (const auto &p : pending_) texts.push_back(p->text);
   std::string error;
-  const auto built = test::ShimBatch::build(texts, error);
+  const auto built = test::ShimBatch::build(texts, error, sanitized);
   if (!built) {
     std::printf("MISMATCH: the shim did not compile: %s\n", error.substr(0, 4000).c_str());
     failed_ += int(pending_.size());
@@ -134,9 +141,11 @@ void ShimBackend::flush() {
     Pending &p = *pending_[k];
     std::vector<const void *> arguments;
     for (const auto &s : p.slots) arguments.push_back(s.data());
+    running("as CUDA C", ran_, describe(p.c) + p.text);
     built->launch(k, p.geometry, arguments.data());
     ++ran_;
-    const std::string wrong = difference(p.c, p.out);
+    std::string wrong = p.memory->written();
+    if (wrong.empty()) wrong = difference(p.c, p.memory->out());
     if (!wrong.empty()) complain(wrong + "\n" + p.text, p.c);
   }
   pending_.clear();

@@ -309,7 +309,10 @@ std::string describe(const Case &c) {
   return s.str();
 }
 
+static void note_reads(const Case &, Seen &);
+
 void note(const Case &c, Seen &seen) {
+  note_reads(c, seen);
   for (ExprId e = 0; e < c.ast.exprs.size(); ++e) {
     const Expr &x = c.ast[e];
     if (x.kind == ExprKind::Unary || x.kind == ExprKind::Binary)
@@ -338,6 +341,41 @@ void note(const Case &c, Seen &seen) {
                  : broadcasts                         ? "in broadcast"
                  : in->stride == row_major(in->shape) ? "in contiguous"
                                                       : "in strided"]++;
+  }
+}
+
+// What lies at the edge of a proof.
+static void note_reads(const Case &c, Seen &seen) {
+  const auto read = [&](ExprId e) { return c.ast[e].kind == ExprKind::Read; };
+  for (ExprId e = 0; e < c.ast.exprs.size(); ++e) {
+    if (!read(e)) continue;
+    std::vector<ExprId> todo;
+    for (uint32_t k = 0; k < values(c.ast, c.names, e); ++k) todo.push_back(c.ast.child(e, k));
+    bool data = false, nested = false, parameter = false;
+    while (!todo.empty()) {
+      const ExprId at = todo.back();
+      const Resolved &name = c.names.of[at];
+      todo.pop_back();
+      nested |= read(at);
+      if (c.ast[at].kind == ExprKind::Name && name.binding == Binding::Argument)
+        (c.signature.args[name.index].kind == ArgKind::Tensor ? data : parameter) = true;
+      for (uint32_t k = 0; k < values(c.ast, c.names, at); ++k) todo.push_back(c.ast.child(at, k));
+    }
+    if (data) seen.layouts["read at an element"]++;
+    if (nested) seen.layouts["read at a read"]++;
+    if (parameter) seen.layouts["read at a parameter"]++;
+  }
+  bool huge = false;
+  for (const Input *in : c.arguments) huge |= in->type.kind == ArgKind::Int && (in->integer >> 31) + 1 > 1;
+  if (c.reads && huge) seen.layouts["read beside a huge parameter"]++;
+  for (size_t a = 0; a < c.arguments.size(); ++a) {
+    const Input &in = *c.arguments[a];
+    if (!c.names.indexed[a] || in.type.kind != ArgKind::Tensor) continue;
+    const int64_t length = count(in.shape);
+    if (length <= 1) seen.layouts[length ? "table of one element" : "empty table"]++;
+    if (std::any_of(in.stride.begin(), in.stride.end(), [](int64_t s) { return s < 0; }))
+      seen.layouts["table backwards"]++;
+    if (dclass(in.type.dtype) == DClass::UInt && c.reads) seen.layouts["unsigned table"]++;
   }
 }
 
@@ -379,7 +417,15 @@ std::vector<std::string> unseen(const Seen &seen) {
                              "read proved",
                              "read proved without guards",
                              "read checked at the call",
-                             "read out of bounds"})
+                             "read out of bounds",
+                             "read at an element",
+                             "read at a read",
+                             "read at a parameter",
+                             "read beside a huge parameter",
+                             "empty table",
+                             "table of one element",
+                             "table backwards",
+                             "unsigned table"})
     want(seen.layouts, layout);
   return missing;
 }

@@ -110,6 +110,22 @@ void KernelPrinter::print_item(Lines &out) {
   }
 }
 
+// NVRTC 13 (and others; none is known to be free of it) takes a byte out of a vector's word and works on it in 16 bits
+// without giving it its sign first: `min(-x, k)` compares what the byte above it happens to be. So it may not look into
+// the words. tests/python/test_cuda_text.py counts the conversions.
+void KernelPrinter::print_whole(Lines &out, DType d) const {
+  const std::string type = vector_type(d);
+  out.add(0, "__device__ " + type + " whole(" + type + " v) {", "a vector whose bytes NVRTC must not take for 16 bits");
+  if (v_ >= 4) {
+    const std::string words = num(v_ / 4), word = "((unsigned *)&v)[k]";
+    out.add(2, "for (int k = 0; k < " + words + "; ++k) asm(\"\" : \"+r\"(" + word + "));");
+  } else {
+    out.add(2, "asm(\"\" : \"+h\"(*(unsigned short *)&v));");
+  }
+  out.add(2, "return v;");
+  out.add(0, "}");
+}
+
 // Structs, and the two functions that know the tile.
 void KernelPrinter::print_tools(Lines &out) {
   const int64_t width = int64_t(block_threads) * v_;
@@ -118,6 +134,7 @@ void KernelPrinter::print_tools(Lines &out) {
       out.add(0, "struct alignas(" + num(std::min(16, v_ * bytes(d))) + ") " + vector_type(d) + " {");
       out.add(2, std::string(stored(d)) + " at[" + num(v_) + "];");
       out.add(0, "};");
+      if (whole_types_.contains(d)) print_whole(out, d);
     }
   if (form_.many) {
     out.add(0, "struct Items {", "a list of tensors: from block begin[k] on it is the turn of item k");

@@ -83,6 +83,14 @@ void KernelPrinter::conditional(Lines &out, int indent, const std::string &head,
   out.list(inner, body.substr(0, open + 1), items, "");
 }
 
+// A vector of an operand, as its elements are worked with.
+std::string KernelPrinter::loaded(uint32_t a) {
+  const std::string vector = "*" + (same_view(a) ? outs_ : pointers_[a]);
+  if (bytes(dtype(a)) != 1 || v_ == 1) return vector;
+  whole_types_.insert(dtype(a));
+  return "whole(" + vector + ")";
+}
+
 // The piece of every position of a vector is known: whole vectors in, whole vector out, no position compared.
 void KernelPrinter::print_straight(Lines &out, int indent, size_t p) {
   const Inst &root = k_[k_.pieces[p].values[0]];
@@ -100,7 +108,7 @@ void KernelPrinter::print_straight(Lines &out, int indent, size_t p) {
     if (access(a) != Access::Vector) continue;
     vector_types_.insert(dtype(a)), vector_operands_.insert(a);
     if (!same_view(a)) vector_pointers_.insert(a);
-    const std::string load = (same_view(a) ? "v" : vector_name(a)) + " = *" + pointers_[a];
+    const std::string load = (same_view(a) ? "v" : vector_name(a)) + " = " + this->loaded(a);
     if (loaded.insert(load).second) loads.push_back(load);
   }
   out.statements(indent, "", loads);
@@ -162,7 +170,7 @@ void KernelPrinter::print_lanes(Lines &out, int indent) {
     own |= same_view(a);
     vector_types_.insert(dtype(a)), vector_operands_.insert(a);
     if (!same_view(a)) vector_pointers_.insert(a);
-    loads.push_back((same_view(a) ? "v" : vector_name(a)) + " = *" + pointers_[a]);
+    loads.push_back((same_view(a) ? "v" : vector_name(a)) + " = " + loaded(a));
   }
   if (keeps && !own) loads.push_back("v = *" + outs_);
   out.statements(indent, "", loads);

@@ -56,6 +56,7 @@ private:
   void print_body(Lines &);
   void print_single(Lines &);
   void print_matches(Lines &, int indent, bool lanes);
+  std::string loaded(uint32_t a);
   std::string element(uint32_t a, bool lanes) const;
   std::string position(bool lanes) const;
   std::string call(const std::string &name, const Reads &, bool lanes) const;
@@ -68,6 +69,7 @@ private:
   std::vector<std::string> parameters() const;
   void print_signature(Lines &);
   void print_item(Lines &);
+  void print_whole(Lines &, DType) const;
   void print_tools(Lines &);
   void print_head(Lines &) const;
 
@@ -129,6 +131,7 @@ private:
   bool position_ = false;              // some piece or guard reads the position as a value
   uint32_t shared_ = ~0u;              // while a body is printed: see shared()
   std::set<DType> vector_types_;       // that the text used
+  std::set<DType> whole_types_;        // whose vectors it loads by whole()
   std::set<uint32_t> vector_operands_; // arguments whose vector variable the text used
   std::set<uint32_t> vector_pointers_;
 };

@@ -18,7 +18,7 @@ static constexpr const char *reserved[] = {
     "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void", "volatile",
     "wchar_t", "while", "xor", "xor_eq", "linux", "unix", "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize",
     // the kernel's own words
-    "elsewise", "Live", "live", "rowbase", "out_stride", "i"};
+    "elsewise", "whole", "Live", "live", "rowbase", "out_stride", "i"};
 static constexpr const char *list_words[] = {"Items", "items", "item", "item_of", "block"}; // of Form::many
 
 // Those of the kernel's own words that mean nothing inside a device function, whose parameters may have such a name.

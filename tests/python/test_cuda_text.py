@@ -221,3 +221,14 @@ def test_a_missing_nvrtc_says_where_it_was_looked_for(tmp_path: Path) -> None:
     assert "pip install nvidia-cuda-nvrtc" in run.stdout
     assert f"{tmp_path / 'nowhere'}: not there" in run.stdout
     assert "/usr/local/cuda/lib64" in run.stdout
+
+
+@pytest.mark.parametrize("rule", ["min(-x, k)", "min(7 - x, k)", "max(x*3, k)", "x % 2 == 0: min(-x, k); else x"])
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_120"])
+def test_bytes_of_a_vector_get_their_sign(rule: str, arch: str) -> None:
+    """NVRTC 13 left out some where it saw that bytes came from one word: `min` compared 16 bits with rubbish above."""
+    ptx = nvrtc(ew.kernel(rule), "ptx", arch, x="i8", k="int")
+    assert isinstance(ptx, str)
+    worked, signed = len(re.findall(r"(min|max)\.s16", ptx)), len(re.findall(r"cvt\.s(16|32)\.s8", ptx))
+    assert worked > 0
+    assert signed >= worked

@@ -132,7 +132,8 @@ std::string choose_form(const Typing &typing, size_t rank, const EmitRequest &re
     std::vector<Dims> inputs;
     for (const Operand &o : typing.operands) inputs.push_back(o.zero_dim ? Dims(rank, 0) : stride);
     const Loop loop = make_loop(ref(domain), ref(stride), inputs, positions_in(typing, ref(dims), rank));
-    form = make_form(loop, typing.typed.result, typing.operands, typing.positions.flat, machine, ref(dims));
+    form = make_form(loop, typing.typed.result, typing.operands, typing.positions.flat, machine, ref(dims),
+                     request.flat ? longest_flat_row : 0);
   } else {
     Loop loop;
     loop.out.inner = 1;
@@ -140,7 +141,11 @@ std::string choose_form(const Typing &typing, size_t rank, const EmitRequest &re
     for (size_t a = 0; a < typing.operands.size(); ++a) loop.inputs[a].inner = typing.operands[a].zero_dim ? 0 : 1;
     form = make_form(loop, typing.typed.result, typing.operands, typing.positions.flat, machine);
     form.rows = uint8_t(request.rows), form.narrow = request.rows > 0 && machine == Machine::Cuda;
+    form.flat = request.flat && form.narrow;
+    for (Access &how : form.args)
+      if (form.flat && how == Access::Broadcast) how = Access::Column;
   }
+  if (request.flat && !form.flat) return "the flat form is code for a GPU that has rows: name axes, or give --rows";
   form.window = request.window;
   for (const Argument &a : typing.kernel.arguments) form.dense.push_back(a.type.rank >= 0);
   if (!request.in_place) return "";
@@ -316,7 +321,8 @@ Result<std::string> emit_ir(std::string_view text, std::string_view file, const 
   options.has_form = true, options.only = request.passes;
   if (!options.only && !kernel.bodies.empty()) options.only.emplace();
   if (kernel.form != Form{} || !kernel.bodies.empty()) {
-    if (request.in_place || request.rows) return refuse(nullptr, Fault::Value, "the kernel has its own form");
+    if (request.in_place || request.rows || request.flat)
+      return refuse(nullptr, Fault::Value, "the kernel has its own form");
     options.form = kernel.form;
   } else {
     const size_t rank = std::max(least_rank(kernel), size_t(std::max(request.rank, 0)));

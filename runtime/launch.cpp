@@ -15,16 +15,22 @@ struct PointerClass {
   uint64_t alias = 0, scalar = 0;
 };
 
+const Form &planned_form(const Plan &plan, uint64_t alias) { return alias ? plan.form_in_place : plan.form; }
+
 PointerClass classify(const Plan &plan, const Call &call) {
   PointerClass c;
   const uintptr_t out = call.out ? reinterpret_cast<uintptr_t>(call.out->data) : 0; // 0: as an allocator would align it
-  const uintptr_t v = plan.form.vector, phase = out / uintptr_t(bytes(plan.dtype)) % v;
-  for (size_t a = 0; a < plan.operands.size(); ++a) {
-    const PlannedOperand &o = plan.operands[a];
-    const uintptr_t at = o.tensor ? reinterpret_cast<uintptr_t>(call.args[a].data) : 0;
-    if (o.may_alias && call.out && at == out && plan.typing->operands[a].read) c.alias |= uint64_t(1) << a;
-    else if (o.may_be_vector && at / uintptr_t(o.bytes) % v != phase) c.scalar |= uint64_t(1) << a;
-  }
+  auto address = [&](size_t a) { return plan.operands[a].tensor ? reinterpret_cast<uintptr_t>(call.args[a].data) : 0; };
+  for (size_t a = 0; a < plan.operands.size(); ++a)
+    if (plan.operands[a].may_alias && call.out && address(a) == out && plan.typing->operands[a].read)
+      c.alias |= uint64_t(1) << a;
+  if (plan.machine == Machine::Cpu) return c;
+  const Form &form = planned_form(plan, c.alias);
+  const uintptr_t v = form.vector, phase = out / uintptr_t(bytes(plan.dtype)) % v;
+  for (size_t a = 0; a < plan.operands.size(); ++a)
+    if (form.args[a] == Access::Vector && plan.operands[a].tensor && !(c.alias >> a & 1) &&
+        address(a) / uintptr_t(plan.operands[a].bytes) % v != phase)
+      c.scalar |= uint64_t(1) << a;
   return c;
 }
 
@@ -37,7 +43,7 @@ uint16_t list_bytes() {
 }
 
 Form form_of(const Plan &plan, PointerClass c, bool wide, bool many) {
-  Form form = plan.form;
+  Form form = planned_form(plan, c.alias);
   form.wide = wide;
   form.many = many ? list_bytes() : 0;
   for (size_t a = 0; a < form.args.size(); ++a) {

@@ -4,6 +4,7 @@
 #pragma once
 #include "compiler/ir/ir.h"
 #include "runtime/cuda/geometry.h"
+#include "runtime/layout/layout.h"
 #include <functional>
 #include <span>
 
@@ -16,12 +17,15 @@ using LaunchTaker = std::function<void(const Kernel &, const Geometry &, std::sp
 /// While one lives, CUDA plans of this thread need no driver, compile nothing, and hand their launches to it.
 class TakeLaunches {
 public:
-  explicit TakeLaunches(const LaunchTaker &);
+  /// `longest`: rows of more positions never run in the flat form.
+  explicit TakeLaunches(const LaunchTaker &, int64_t longest = longest_flat_row);
   ~TakeLaunches();
   TakeLaunches(const TakeLaunches &) = delete;
 };
 
 /// The taker of this thread, or null.
 const LaunchTaker *launch_taker();
+/// What TakeLaunches says of this thread, else longest_flat_row.
+int64_t longest_flat();
 
 } // namespace elsewise::api

@@ -57,6 +57,34 @@ std::string wrong_own_axes(const Spec &spec, const Kernel &kernel, const Call &c
   return "";
 }
 
+// True if some piece leaves memory alone that others touch: it does not read what they read, or, in place, it may be
+// the element itself.
+bool skips_memory(const Kernel &k, bool in_place) {
+  std::vector<size_t> seen(k.insts.size()), loaded(k.arguments.size()); // in which walk last
+  std::vector<NodeId> open;
+  size_t walks = 0, all = 0;
+  auto loads = [&](NodeId root) {
+    size_t own = 0;
+    ++walks, open.assign(1, root);
+    while (!open.empty()) {
+      const NodeId n = open.back();
+      open.pop_back();
+      if (seen[n] == walks) continue;
+      seen[n] = walks;
+      if (k[n].op == Op::Load && loaded[k[n].a] != walks) all += loaded[k[n].a] == 0, ++own, loaded[k[n].a] = walks;
+      for (const NodeId o : operands(k, n)) open.push_back(o);
+    }
+    return own;
+  };
+  size_t fewest = k.arguments.size();
+  for (const Piece &p : k.pieces) {
+    if (in_place && k[p.values[0]].op == Op::Load) return true;
+    if (p.guard != no_node) loads(p.guard);
+    fewest = std::min(fewest, loads(p.values[0]));
+  }
+  return fewest < all;
+}
+
 Result<std::shared_ptr<Plan>> make_plan(const Spec &spec, const Call &call) {
   auto read = read_call(spec, call);
   if (!read) return pass_on<std::shared_ptr<Plan>>(std::move(read));
@@ -147,11 +175,15 @@ Result<std::shared_ptr<Plan>> make_plan(const Spec &spec, const Call &call) {
   }
   if (std::string why = wrong_own_axes(spec, plan.typing->kernel, call, whole); !why.empty())
     return refuse(spec, Fault::Value, why);
-  plan.form = make_form(plan.loop, plan.dtype, plan.typing->operands, plan.typing->positions.flat, plan.machine, axes);
-  // A rule that asks for no position has the same code in a window.
-  plan.form.window = plan.in_window && (used.flat || std::count(used.dims.begin(), used.dims.end(), true) != 0);
-  for (const PlannedOperand &o : plan.operands) // an axis of one element that is no element's own is read at 0
-    plan.form.dense.push_back(o.table && !o.table_stride.empty() && o.table_stride.back() == 1);
+  for (Form *form : {&plan.form, &plan.form_in_place}) {
+    const bool skips = skips_memory(plan.typing->kernel, form == &plan.form_in_place);
+    *form = make_form(plan.loop, plan.dtype, plan.typing->operands, plan.typing->positions.flat, plan.machine, axes,
+                      std::min(skips ? longest_flat_row_of_skipping : longest_flat_row, longest_flat()));
+    // A rule that asks for no position has the same code in a window.
+    form->window = plan.in_window && (used.flat || std::count(used.dims.begin(), used.dims.end(), true) != 0);
+    for (const PlannedOperand &o : plan.operands) // an axis of one element that is no element's own is read at 0
+      form->dense.push_back(o.table && !o.table_stride.empty() && o.table_stride.back() == 1);
+  }
   for (const Dims &shape : plan.shapes) plan.each.push_back(ref(shape));
   plan.host = HostDomain(*element_count(whole));
   plan.host.span = plan.count > 0 && used.flat ? flat_span(plan.loop) : plan.count;
@@ -163,7 +195,6 @@ Result<std::shared_ptr<Plan>> make_plan(const Spec &spec, const Call &call) {
     PlannedOperand &o = plan.operands[a];
     if (o.table) plan.bytes_per_position += o.bytes;
     if (!o.tensor) continue;
-    o.may_be_vector = plan.machine == Machine::Cuda && plan.form.args[a] == Access::Vector;
     o.may_alias = request.signature.args[a].dtype == plan.dtype && same_walk(domain, ref(o.stride), ref(plan.stride));
     o.extremes = extremes(domain, ref(o.stride), o.bytes);
     o.stride = in_bytes(std::move(o.stride), o.bytes);

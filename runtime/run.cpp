@@ -112,6 +112,7 @@ std::string start_cuda(const Plan &plan, const Launch &launch, const Call &call,
 }
 
 thread_local const LaunchTaker *taker_of_thread = nullptr;
+thread_local int64_t longest_of_thread = longest_flat_row;
 
 } // namespace
 
@@ -120,9 +121,12 @@ std::string wrong_memory(const Plan &plan, const Launch &launch, const Call &cal
   return wrong.empty() && call.raw_pointers ? wrong_place(plan, call) : wrong;
 }
 
-TakeLaunches::TakeLaunches(const LaunchTaker &taker) { taker_of_thread = &taker; }
-TakeLaunches::~TakeLaunches() { taker_of_thread = nullptr; }
+TakeLaunches::TakeLaunches(const LaunchTaker &taker, int64_t longest) {
+  taker_of_thread = &taker, longest_of_thread = longest;
+}
+TakeLaunches::~TakeLaunches() { taker_of_thread = nullptr, longest_of_thread = longest_flat_row; }
 const LaunchTaker *launch_taker() { return taker_of_thread; }
+int64_t longest_flat() { return longest_of_thread; }
 
 Result<bool> run(const Plan &plan, const Call &call) noexcept try {
   if (!call.out) return fault<bool>(Fault::Type, "run() needs an `out`", *plan.spec);

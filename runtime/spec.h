@@ -83,10 +83,9 @@ struct Launch {
 struct PlannedOperand {
   bool tensor = false; // on the plan's device
   bool host_scalar = false;
-  bool measured = false;      // only its lengths are asked for
-  bool table = false;         // read at indices
-  bool may_be_vector = false; // contiguous, and every row starts where the output's does: left to addresses
-  bool may_alias = false;     // has the output's dtype and walks memory as it does
+  bool measured = false;  // only its lengths are asked for
+  bool table = false;     // read at indices
+  bool may_alias = false; // has the output's dtype and walks memory as it does
   int32_t bytes = 1;
   Dims stride; // over the domain, in bytes
   Extremes extremes;
@@ -110,8 +109,9 @@ public:
   Dims shape, stride;
   int64_t count = 0;
   Loop loop;
-  Form form;    // as if all were aligned and distinct
-  Dims lengths; // by Kernel::axes
+  Form form;          // as if all were aligned and distinct
+  Form form_in_place; // of a launch whose `out` is the same view as an operand, as if it were not
+  Dims lengths;       // by Kernel::axes
   bool in_window = false;
   Dims whole;                      // the shape of the domain, where `shape` is that of a window
   Dims axes;                       // by Kernel::axes: which axis of the domain it is

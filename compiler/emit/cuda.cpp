@@ -21,6 +21,9 @@ void KernelPrinter::print_pieces(Lines &out) {
 std::vector<std::string> KernelPrinter::parameters() const {
   std::vector<std::string> parameters;
   const std::string integer_type = std::string(integer()) + " ";
+  auto bound_type = [&](const SlotInfo &s) {
+    return form_.flat && bound_axis(k_, s) != flat_axis ? "int " : integer_type;
+  };
   for (const SlotInfo &s : slots_) {
     switch (s.kind) {
     case SlotKind::Out:
@@ -45,13 +48,13 @@ std::vector<std::string> KernelPrinter::parameters() const {
       parameters.push_back(integer_type + "rows");
       break;
     case SlotKind::Extent:
-      parameters.push_back(integer_type + "extent");
+      parameters.push_back((form_.flat ? "int " : integer_type) + "extent");
       break;
     case SlotKind::End:
-      parameters.push_back(integer_type + "end" + num(s.index + 1) + box_suffix(s.box, s.range));
+      parameters.push_back(bound_type(s) + "end" + num(s.index + 1) + box_suffix(s.box, s.range));
       break;
     case SlotKind::Begin:
-      parameters.push_back(integer_type + "begin" + num(s.index + 1) + box_suffix(s.box, s.range));
+      parameters.push_back(bound_type(s) + "begin" + num(s.index + 1) + box_suffix(s.box, s.range));
       break;
     case SlotKind::RowLength:
       parameters.push_back(integer_type + "length" + num(s.index));
@@ -73,6 +76,12 @@ std::vector<std::string> KernelPrinter::parameters() const {
       break;
     case SlotKind::InInner:
       parameters.push_back(integer_type + strides_[s.index]);
+      break;
+    case SlotKind::Inverse:
+      parameters.push_back((form_.narrow ? "unsigned " : "u64 ") + inverse_name(s.index));
+      break;
+    case SlotKind::InverseShift:
+      parameters.push_back("int " + inverse_name(s.index) + "_shift");
       break;
     case SlotKind::Shift:
       parameters.push_back("int shift");
@@ -172,8 +181,12 @@ void KernelPrinter::print_tools(Lines &out) {
     }
   }
   if (!nothing_)
-    out.add(0, "__device__ int local(" + std::string(bound_type()) + " p) { return p < 0 ? 0 : p < " + num(width) +
-                   " ? (int)p : " + num(width) + "; }");
+    out.add(0, "__device__ int local(" + std::string(form_.flat ? integer() : bound_type()) +
+                   " p) { return p < 0 ? 0 : p < " + num(width) + " ? (int)p : " + num(width) + "; }");
+  if (!nothing_ && clamps_bounds() &&
+      std::any_of(locals_.begin(), locals_.end(), [](const Local &l) { return l.row != no_node && !l.flat; }))
+    out.add(0, "__device__ int within(" + std::string(bound_type()) +
+                   " p, int extent) { return p < 0 ? 0 : p < extent ? (int)p : extent; }");
 }
 
 // The spec, how this variant reaches its operands, and what the host works out for it.
@@ -187,7 +200,8 @@ void KernelPrinter::print_head(Lines &out) const {
     if (end == std::string_view::npos) break;
     source.remove_prefix(end + 1);
   }
-  static constexpr const char *how[] = {" (unused)", "", " (any alignment)", " (one value a row)", " (strided)"};
+  static constexpr const char *how[] = {" (unused)",          "",           " (any alignment)",
+                                        " (one value a row)", " (strided)", " (a row for all)"};
   std::string line;
   for (uint32_t a = 0; a < k_.arguments.size(); ++a) {
     const ArgType &type = k_.arguments[a].type;
@@ -205,6 +219,7 @@ void KernelPrinter::print_head(Lines &out) const {
   line += form_.many        ? "; a list of tensors"
           : form_.rows == 0 ? "; one row"
                             : "; rows over " + num(form_.rows) + (form_.rows == 1 ? " axis" : " axes");
+  if (form_.flat) line += ", one behind the other";
   if (form_.window) line += "; a window of its domain";
   line += "; " + num(v_) + (v_ == 1 ? " position a thread" : " positions a thread");
   out.comment(0, line);
@@ -216,6 +231,21 @@ void KernelPrinter::print_head(Lines &out) const {
   }
 }
 
+// Vector variables and pointers that the bodies used.
+void KernelPrinter::print_variables(Lines &out, const std::string &body) {
+  vector_types_.insert(k_.outputs[0]);
+  const std::string out_type = vector_type(k_.outputs[0]);
+  for (uint32_t a : vector_pointers_) {
+    const std::string type = vector_type(dtype(a));
+    out.add(2,
+            "const " + type + " *" + pointers_[a] + " = (const " + type + " *)" + names_.args[a] + " + threadIdx.x;");
+  }
+  const bool needs_v = mentions(body, "v");
+  out.add(2, out_type + (needs_v ? " v, *" : " *") + outs_ + " = (" + out_type + " *)" + out_ + " + threadIdx.x;");
+  for (uint32_t a : vector_operands_)
+    if (!same_view(a) && mentions(body, vectors_[a])) out.add(2, vector_type(dtype(a)) + " " + vectors_[a] + ";");
+}
+
 std::string KernelPrinter::run() {
   slots_ = slots(k_, Backend::Cuda);
   choose_pieces();
@@ -225,7 +255,12 @@ std::string KernelPrinter::run() {
   print_pieces(functions);
   print_signature(code);
   if (nothing_) code.comment(2, "every value is the element itself");
-  else {
+  else if (form_.flat) {
+    print_flat(code);
+    print_flat_body(body);
+    print_variables(code, body.str());
+    code.append(body);
+  } else {
     if (form_.many) print_item(code);
     print_origin(code);
     print_bounds(code);
@@ -234,19 +269,7 @@ std::string KernelPrinter::run() {
       print_body(body);
       print_vectors(code);
       if (masked_) print_mask(code);
-      vector_types_.insert(k_.outputs[0]);
-      // Vector variables and pointers that the bodies used.
-      const std::string out_type = vector_type(k_.outputs[0]);
-      for (uint32_t a : vector_pointers_) {
-        const std::string type = vector_type(dtype(a));
-        code.add(2, "const " + type + " *" + pointers_[a] + " = (const " + type + " *)" + names_.args[a] +
-                        " + threadIdx.x;");
-      }
-      const std::string text = body.str();
-      const bool needs_v = mentions(text, "v");
-      code.add(2, out_type + (needs_v ? " v, *" : " *") + outs_ + " = (" + out_type + " *)" + out_ + " + threadIdx.x;");
-      for (uint32_t a : vector_operands_)
-        if (!same_view(a) && mentions(text, vectors_[a])) code.add(2, vector_type(dtype(a)) + " " + vectors_[a] + ";");
+      print_variables(code, body.str());
       code.append(body);
     }
   }
@@ -254,7 +277,7 @@ std::string KernelPrinter::run() {
 
   Lines prelude, tools, head;
   if (!nothing_) {
-    if (form_.rows > 0 && !form_.unit_pitch &&
+    if (form_.rows > 0 && !form_.flat && !form_.unit_pitch &&
         std::any_of(locals_.begin(), locals_.end(), [](const Local &l) { return l.flat; }))
       helpers_.use("ceil_div", form_.narrow ? DType::I32 : DType::I64);
   }

@@ -15,6 +15,7 @@ uint32_t KernelPrinter::shared(const std::vector<uint32_t> &args) const {
 
 std::string KernelPrinter::element(uint32_t a, bool lanes) const {
   const std::string &name = same_view(a) ? out_ : names_.args[a];
+  if (form_.flat && access(a) != Access::Vector) return flat_element(a, lanes);
   switch (access(a)) {
   case Access::Broadcast:
     return values_[a];
@@ -30,6 +31,7 @@ std::string KernelPrinter::element(uint32_t a, bool lanes) const {
 }
 
 std::string KernelPrinter::position(bool lanes) const {
+  if (form_.flat) return "position";
   if (form_.rows == 0) return lanes ? "first + c + k" : "first + p";
   if (form_.unit_pitch) return lanes ? "start + c + k" : "start + p";
   return lanes ? "start + i64(c + k) * pitch" : "start + i64(p) * pitch";
@@ -38,6 +40,7 @@ std::string KernelPrinter::position(bool lanes) const {
 std::string KernelPrinter::position_of_axis(uint32_t axis, bool lanes) const {
   for (size_t d = 0; d < form_.row_axes.size(); ++d)
     if (form_.row_axes[d] == axis) return row_names_[d];
+  if (form_.flat) return column_;
   return lanes ? "first + c + k" : "first + p";
 }
 
@@ -153,7 +156,7 @@ void KernelPrinter::print_loop(Lines &out, int indent, const std::string &head, 
   out.append(matches);
 }
 
-void KernelPrinter::print_lanes(Lines &out, int indent) {
+void KernelPrinter::print_loads(Lines &out, int indent) {
   std::vector<uint32_t> args;
   bool keeps = false;
   for (size_t p = 0; p < count_; ++p) {
@@ -163,9 +166,13 @@ void KernelPrinter::print_lanes(Lines &out, int indent) {
   std::sort(args.begin(), args.end());
   args.erase(std::unique(args.begin(), args.end()), args.end());
   shared_ = shared(args);
-  std::vector<std::string> loads;
+  std::vector<std::string> loads, gathers;
   bool own = false;
   for (uint32_t a : args) {
+    if (form_.flat && access(a) == Access::Scalar) {
+      vector_types_.insert(dtype(a)), vector_operands_.insert(a);
+      gathers.push_back(vectors_[a] + ".at[k] = " + names_.args[a] + "[c + k]");
+    }
     if (access(a) != Access::Vector || (same_view(a) && own)) continue;
     own |= same_view(a);
     vector_types_.insert(dtype(a)), vector_operands_.insert(a);
@@ -174,6 +181,11 @@ void KernelPrinter::print_lanes(Lines &out, int indent) {
   }
   if (keeps && !own) loads.push_back("v = *" + outs_);
   out.statements(indent, "", loads);
+  if (!gathers.empty()) out.statements(indent, "for (int k = 0; k < " + num(v_) + "; ++k) ", gathers);
+}
+
+void KernelPrinter::print_lanes(Lines &out, int indent) {
+  print_loads(out, indent);
   const std::string steps = num(v_);
   print_loop(out, indent,
              locals_.empty() ? "for (int k = 0; k < " + steps + "; ++k)"

@@ -45,7 +45,10 @@ std::string KernelPrinter::any_box(size_t p, const Words &words) const {
 
 std::string KernelPrinter::holds_everywhere(size_t p) const { return any_box(p, {"", " <= c", "z <= "}); }
 std::string KernelPrinter::meets(size_t p) const { return any_box(p, {"", " < z", "c < "}); }
-std::string KernelPrinter::matches(size_t p) const { return any_box(p, {"p >= ", "", "p < "}); }
+std::string KernelPrinter::matches(size_t p) const {
+  if (form_.flat) return flat_matches(p);
+  return any_box(p, {"p >= ", "", "p < "});
+}
 
 // The block's (and row's) first position, and every pointer moved there.
 void KernelPrinter::print_origin(Lines &out) {

@@ -13,8 +13,8 @@ inline std::string conjunction(const std::string &a, const std::string &b) {
   return a.empty() ? b : b.empty() ? a : a + " && " + b;
 }
 
-/// Prints one kernel. The parts stand in cuda.cpp (the whole and its signature), cuda_names.cpp, cuda_classify.cpp and
-/// cuda_bodies.cpp.
+/// Prints one kernel. The parts stand in cuda.cpp (the whole and its signature), cuda_names.cpp, cuda_classify.cpp,
+/// cuda_bodies.cpp and cuda_flat.cpp.
 class KernelPrinter {
 public:
   explicit KernelPrinter(const Kernel &k)
@@ -51,6 +51,7 @@ private:
   // cuda_bodies.cpp
   void print_straight(Lines &, int indent, size_t piece);
   void print_lanes(Lines &, int indent);
+  void print_loads(Lines &, int indent); // of every operand that whole vectors hold; sets shared_
   void print_chain(Lines &, int indent);
   void print_loop(Lines &, int indent, const std::string &head, bool lanes);
   void print_body(Lines &);
@@ -64,7 +65,16 @@ private:
   uint32_t shared(const std::vector<uint32_t> &args) const;
   std::string vector_name(uint32_t a) const { return a == shared_ ? "v" : vectors_[a]; }
   void conditional(Lines &, int indent, const std::string &head, const std::string &body) const;
+  // cuda_flat.cpp
+  void print_flat(Lines &);
+  void print_flat_body(Lines &);
+  void print_row_entry(Lines &);
+  void print_lane(Lines &, int indent, bool lanes);
+  std::string flat_element(uint32_t a, bool lanes) const;
+  std::string flat_matches(size_t p) const;
+  std::string quotient(const std::string &of, int length) const; // of the extent (0), of row axis `length` - 1
   // cuda.cpp
+  void print_variables(Lines &, const std::string &body);
   void print_pieces(Lines &);
   std::vector<std::string> parameters() const;
   void print_signature(Lines &);
@@ -82,6 +92,8 @@ private:
     const bool rows = !k_.row.empty();
     return rows && form_.wide ? "i128" : rows ? position_type() : integer();
   }
+  // In the flat form every lane compares a row's bound of the position in it, so that it is brought down to 32 bits.
+  bool clamps_bounds() const { return form_.flat && bound_type() != "int"; }
   std::string_view integer() const { return form_.narrow ? "int" : "i64"; }
   bool same_view(uint32_t a) const { return a < form_.same_view.size() && form_.same_view[a]; }
   Access access(uint32_t a) const {
@@ -99,6 +111,7 @@ private:
       return s.kind == SlotKind::TableStride && s.index == argument && int(s.box) == axis;
     });
   }
+  static std::string inverse_name(uint32_t length) { return length ? "inverse" + num(length - 1) : "inverse"; }
   static std::string box_suffix(size_t box, size_t range = 0) {
     return (box ? std::string(1, char('a' + box)) : "") + (range ? "x" : "");
   }
@@ -116,7 +129,9 @@ private:
   Helpers helpers_;
   std::string out_;                             // name of the output pointer
   std::vector<std::string> vectors_, pointers_; // by argument: its vector variable and vector pointer
-  std::vector<std::string> values_;             // by argument: a Broadcast operand's value
+  std::vector<std::string> values_;             // by argument: a Broadcast operand's value; flat: where a row begins
+  std::string column_;                          // flat: the position in a row
+  bool enters_ = false;                         // flat: a row has values of its own
   std::string outs_;                            // name of its vector pointer
   std::vector<std::string> strides_;            // by argument: what its stride parameters' names begin with
   std::vector<std::vector<Bound>> bounds_;      // by piece, by box

@@ -83,6 +83,11 @@ void KernelPrinter::choose_names() {
   for (const std::string_view word : body_words) names_.taken.emplace(word);
   for (const std::string &word : helper_words()) names_.taken.insert(word);
   for (int d = 0; d < dtype_count; ++d) names_.taken.insert(vector_type(DType(d)));
+  if (form_.flat) {
+    for (const char *word : {"column", "position", "enter_row", "within"}) names_.taken.insert(word);
+    for (uint32_t l = 0; l <= form_.rows; ++l)
+      for (const char *end : {"", "_shift"}) names_.taken.insert(inverse_name(l) + end);
+  }
   const size_t pieces = k_.pieces.size();
   for (size_t p = 1; p <= pieces; ++p)
     for (const char *word : {"piece", "guard", "all"}) names_.taken.insert(word + num(p));
@@ -134,6 +139,8 @@ void KernelPrinter::choose_names() {
     if (is_body_word(name)) name = names_.fresh(name);
     row_names_.push_back(name);
   }
+  column_ = form_.inner_axis == no_axis ? "column" : names_.axes[form_.inner_axis];
+  if (is_body_word(column_)) column_ = names_.fresh(column_);
   // A parameter keeps its name in its first use; what is worked out on the host has a number and a line in the head
   // comment.
   std::set<uint32_t> named;
@@ -183,9 +190,11 @@ void KernelPrinter::choose_names() {
   outs_ = out_ == "out" ? "outs" : names_.fresh(out_ + "s");
   for (uint32_t a = 0; a < k_.arguments.size(); ++a) {
     const Access how = access(a);
-    vectors_.push_back(how == Access::Vector && !same_view(a) ? names_.fresh(names_.args[a] + "v") : "v");
+    const bool whole = how == Access::Vector || (form_.flat && how == Access::Scalar);
+    vectors_.push_back(whole && !same_view(a) ? names_.fresh(names_.args[a] + "v") : "v");
     pointers_.push_back(same_view(a) ? outs_ : how == Access::Vector ? names_.fresh(names_.args[a] + "s") : "");
-    values_.push_back(how == Access::Broadcast ? names_.fresh(names_.args[a] + "_value") : "");
+    const char *of_row = how == Access::Broadcast ? "_value" : form_.flat && how == Access::Strided ? "_row" : "";
+    values_.push_back(*of_row ? names_.fresh(names_.args[a] + of_row) : "");
   }
 }
 

@@ -172,7 +172,10 @@ private:
   }
 
   bool is_out(uint32_t argument) const { return argument < k.form.same_view.size() && k.form.same_view[argument]; }
-  Access access(uint32_t argument) const { return k.form.args[argument]; }
+  Access access(uint32_t argument) const {
+    const Access how = k.form.args[argument];
+    return how == Access::Column ? Access::Strided : how; // there is no flat form here
+  }
 
   // ---- rows
 

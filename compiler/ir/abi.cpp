@@ -22,6 +22,18 @@ bool uses_flat(const Kernel &k) {
   return reads_position(k, k.guards) || reads_position(k, k.bodies);
 }
 
+bool uses_rows(const Kernel &k) {
+  if (!k.row.empty() || uses_flat(k)) return true;
+  for (size_t a = 0; a < k.form.args.size(); ++a)
+    if (!k.form.same_view[a] && (k.form.args[a] == Access::Broadcast || k.form.args[a] == Access::Strided)) return true;
+  const std::vector<uint8_t> &axes = k.form.row_axes;
+  for (const auto *lists : {&k.guards, &k.bodies})
+    for (const auto &steps : *lists)
+      for (const Step &s : steps)
+        if (k[s.node].op == Op::Pos && std::find(axes.begin(), axes.end(), k[s.node].a) != axes.end()) return true;
+  return false;
+}
+
 bool is_identity(const Kernel &k, uint32_t piece) {
   const Piece &p = k.pieces[piece];
   return std::all_of(p.values.begin(), p.values.end(), [&](NodeId v) {
@@ -107,23 +119,29 @@ std::vector<SlotInfo> slots(const Kernel &k, Backend backend) {
           if (passed.insert({bound, box[i].axis}).second) add(kind, p, b, DType::Index, i);
         }
     }
-  for (uint32_t r = 0; r + 1 < rows; ++r) add(SlotKind::RowLength, r);
+  const bool flat = gpu && f.flat, in_rows = !flat || uses_rows(k);
+  for (uint32_t r = 0; in_rows && r + 1 < rows; ++r) add(SlotKind::RowLength, r);
   if (positions) {
     for (uint32_t r = 0; r < rows; ++r) add(SlotKind::RowPitch, r);
     if (!f.unit_pitch) add(SlotKind::InnerPitch);
   }
-  for (uint32_t o = 0; o < k.outputs.size(); ++o)
+  auto moved = [&](uint32_t a) { // by its own strides, along rows
+    return read(a) && (!flat || f.args[a] == Access::Broadcast || f.args[a] == Access::Strided);
+  };
+  for (uint32_t o = 0; !flat && o < k.outputs.size(); ++o)
     for (uint32_t r = 0; r < rows; ++r) add(SlotKind::OutStride, r);
   for (uint32_t a = 0; a < arguments; ++a)
-    for (uint32_t r = 0; read(a) && r < rows; ++r) add(SlotKind::InStride, a, r);
+    for (uint32_t r = 0; moved(a) && r < rows; ++r) add(SlotKind::InStride, a, r);
   if (f.out == Access::Strided) add(SlotKind::OutInner);
   for (uint32_t a = 0; a < arguments; ++a)
-    if (read(a) && f.args[a] == Access::Strided) add(SlotKind::InInner, a);
+    if (read(a) && (f.args[a] == Access::Strided || f.args[a] == Access::Column)) add(SlotKind::InInner, a);
   for (const uint32_t a : tables)
     for (uint32_t axis = 0, rank = uint32_t(k.arguments[a].type.rank); axis < rank; ++axis)
       if (axis + 1 < rank || !is_dense(k, a)) add(SlotKind::TableStride, a, axis);
+  for (uint32_t length = 0; flat && length < (in_rows ? rows : 1); ++length)
+    for (const SlotKind kind : {SlotKind::Inverse, SlotKind::InverseShift}) add(kind, length, f.narrow ? 32 : 64);
   if (gpu) add(SlotKind::Shift);
-  if (gpu && rows) add(SlotKind::Blocks);
+  if (gpu && rows && !flat) add(SlotKind::Blocks);
   if (gpu && has_live(k)) add(SlotKind::Live);
   return list;
 }

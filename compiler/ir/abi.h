@@ -35,9 +35,12 @@ enum class SlotKind : uint8_t {
   InInner,     // i64, elements: argument `index`'s inner stride              (access Strided)
   TableStride, // i64, elements: argument `index`'s own stride along its axis `box`, for reads at indices (the last axis
                // of a Form::dense one has none); 0 for an axis of length 1 that every read takes at the own position
-  Shift,       // int32: (out's address / size) mod V                          (GPU only)
-  Blocks,      // uint32: blocks along the inner axis                          (GPU only, form.rows > 0)
-  Live,        // LiveRanges by value: 48 bytes                                (GPU only, see has_live)
+  Inverse,     // uint32, uint64 (`box`: its bits): n / length as a product, of the extent (`index` 0) or of row axis
+               // `index` - 1; in the type's high half                        (GPU only, form.flat)
+  InverseShift, // int32: how far that half goes right then
+  Shift,        // int32: (out's address / size) mod V                          (GPU only)
+  Blocks,       // uint32: blocks along the inner axis                          (GPU only, form.rows > 0, !form.flat)
+  Live,         // LiveRanges by value: 48 bytes                                (GPU only, see has_live)
 };
 
 struct SlotInfo {
@@ -56,6 +59,9 @@ struct LiveRanges {
 
 /// True if some piece reads or bounds a flat position.
 bool uses_flat(const Kernel &);
+/// True if the flat form's code needs to know its row: a position of it is used, or an operand lies otherwise in rows
+/// than `out` does.
+bool uses_rows(const Kernel &);
 /// True for a piece whose value is the element itself of an argument that is the same view as `out`: nothing to do
 /// there.
 bool is_identity(const Kernel &, uint32_t piece);

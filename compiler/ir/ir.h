@@ -164,7 +164,8 @@ enum class Access : uint8_t {
   Vector,    // contiguous, and at the same place modulo V in every row as `out`
   Scalar,    // contiguous, anywhere: V scalar loads
   Broadcast, // inner stride 0: read once a row
-  Strided,   // any other inner stride
+  Strided,   // any other inner stride; in the flat form also any other rows
+  Column,    // Form::flat alone: any inner stride, and the same in every row
 };
 
 /// Layout class: what of shapes, strides and alignment decides code. Everything else of them is a launch argument.
@@ -174,6 +175,9 @@ struct Form {
   bool wide = false;           // index arithmetic on the device needs 128 bits
   bool narrow = false;         // rows > 0: rows, lengths and offsets fit 32 bits
   bool window = false;         // the loop is over a part of the domain, which begins at its Origin
+  bool flat = false;           // rows > 0, GPU: `out` is dense over rows x inner axis, and a thread takes V consecutive
+                               // positions of it across the ends of rows. Vector and Scalar: dense as `out` is; a
+                               // position in a row fits 32 bits
   Access out = Access::Vector; // Vector or Strided
   std::vector<Access> args;    // by argument; parameters: Absent
   std::vector<bool> same_view; // by argument: the identical view as `out`: no restrict, one pointer

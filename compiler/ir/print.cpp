@@ -205,7 +205,7 @@ void check(raw_ostream &out, const Check &c) {
 }
 
 void form(raw_ostream &out, const Kernel &k) {
-  static constexpr const char *access[] = {"absent", "vector", "scalar", "broadcast", "strided"};
+  static constexpr const char *access[] = {"absent", "vector", "scalar", "broadcast", "strided", "column"};
   const Form &f = k.form;
   out << "  form rows(" << int(f.rows) << ") vector " << int(f.vector) << " out " << access[int(f.out)];
   for (size_t a = 0; a < f.args.size(); ++a) {
@@ -223,6 +223,7 @@ void form(raw_ostream &out, const Kernel &k) {
   if (f.narrow) out << " narrow";
   if (f.window) out << " window";
   if (f.many) out << " many(" << f.many << ')';
+  if (f.flat) out << " flat";
   out << '\n';
 }
 

@@ -15,7 +15,7 @@
 namespace elsewise {
 namespace {
 
-constexpr std::string_view accesses[] = {"absent", "vector", "scalar", "broadcast", "strided"};
+constexpr std::string_view accesses[] = {"absent", "vector", "scalar", "broadcast", "strided", "column"};
 constexpr uint64_t most_axes = 64;
 
 bool digit(char c) { return c >= '0' && c <= '9'; }
@@ -569,7 +569,7 @@ private:
       at = named ? at : begin;
       if (!named && f.args.empty() && (done() || own_word())) break; // a form that has not reached its arguments yet
       if (!named) expected("the argument " + ticked(a.name));
-      f.args.push_back(Access(choice(accesses, "`absent`, `vector`, `scalar`, `broadcast` or `strided`")));
+      f.args.push_back(Access(choice(accesses, "`absent`, `vector`, `scalar`, `broadcast`, `strided` or `column`")));
       f.same_view.push_back(is("same"));
       f.dense.push_back(is("dense"));
     }
@@ -581,6 +581,7 @@ private:
     f.narrow = is("narrow");
     f.window = is("window");
     if (is("many")) want("("), f.many = number<uint16_t>(1, 65535), want(")");
+    f.flat = is("flat");
     k.form = std::move(f);
   }
 

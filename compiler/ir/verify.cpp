@@ -185,6 +185,10 @@ std::string form(const Kernel &k) {
     if (f.same_view[a] && k.arguments[a].type.dtype != k.outputs[0])
       return "lets a tensor of another dtype share the output";
   }
+  if (f.flat && (f.rows == 0 || f.out != Access::Vector || f.vector < 2))
+    return "is flat without rows of `out` in vectors";
+  if (!f.flat && std::count(f.args.begin(), f.args.end(), Access::Column))
+    return "has a column of a row, which only the flat form knows";
   if (f.out != Access::Vector && f.out != Access::Strided)
     return "writes neither along the inner axis nor with a stride";
   if (f.vector > 16 || f.vector & (f.vector - 1)) return "gives a thread positions that are no power of two up to 16";

@@ -14,8 +14,8 @@ Geometry geometry(const Kernel &kernel, const Form &form, int64_t rows, int64_t 
   const int64_t v = form.vector;
   g.shift = int64_t(out_address / bytes(kernel.outputs[0]) % v);
   if (rows <= 0 || extent <= 0) return g;
-  if (form.rows == 0) {
-    g.grid = unsigned(ceil_div(extent + g.shift, block_threads * v));
+  if (form.rows == 0 || form.flat) {
+    g.grid = unsigned(ceil_div(rows * extent + g.shift, block_threads * v));
     return g;
   }
   const bool same_start =

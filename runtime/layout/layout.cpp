@@ -75,6 +75,15 @@ int64_t flat_span(const Loop &loop) {
   return last + 1;
 }
 
+// With 2^(l-1) < d <= 2^l, m = ceil(2^(bits-1+l) / d) has `bits` bits, and its error e = m * d - 2^(bits-1+l) is below
+// 2^l: so n * e stays below 2^(bits-1+l), and no quotient is one too large.
+Inverse inverse(int64_t divisor, int bits) {
+  int l = 0;
+  while (int64_t(1) << l < divisor && l < bits - 1) ++l;
+  const unsigned __int128 power = (unsigned __int128)1 << (bits - 1 + l), d = (unsigned __int128)divisor;
+  return {uint64_t((power + d - 1) / d), l - 1};
+}
+
 std::optional<int64_t> loop_slot(const Loop &loop, const SlotInfo &s) {
   switch (s.kind) {
   case SlotKind::Rows:
@@ -95,6 +104,11 @@ std::optional<int64_t> loop_slot(const Loop &loop, const SlotInfo &s) {
     return loop.out.inner;
   case SlotKind::InInner:
     return loop.inputs[s.index].inner;
+  case SlotKind::Inverse:
+  case SlotKind::InverseShift: {
+    const Inverse i = inverse(s.index ? loop.lengths[s.index - 1] : loop.extent, int(s.box));
+    return s.kind == SlotKind::Inverse ? int64_t(i.multiplier) : i.shift;
+  }
   default:
     return std::nullopt;
   }
@@ -139,7 +153,40 @@ static bool fits_32_bits(const Loop &loop, std::span<const Operand> inputs, bool
   return true;
 }
 
-Form make_form(const Loop &loop, DType out, std::span<const Operand> inputs, bool flat, Machine machine, DimsRef axes) {
+// Whether one step of every row axis is the whole of what lies below it, and every division of the flat form one by at
+// least 2.
+static bool dense_rows(const Loop &loop) {
+  int64_t below = loop.extent;
+  for (size_t d = 0; d < loop.lengths.size(); ++d) {
+    if (loop.out.rows[d] != below || loop.lengths[d] < 2) return false;
+    below *= loop.lengths[d];
+  }
+  return loop.out.inner == 1 && loop.extent >= 2;
+}
+
+static Access flat_access(const Loop &loop, size_t input, const Operand &operand) {
+  const Walk &in = loop.inputs[input];
+  if (!operand.read) return Access::Absent;
+  if (std::all_of(in.rows.begin(), in.rows.end(), [](int64_t s) { return s == 0; })) return Access::Column;
+  if (in.inner == 1 && in.rows == loop.out.rows) return Access::Vector;
+  return in.inner == 0 ? Access::Broadcast : Access::Strided;
+}
+
+// The flat form, where rows are short.
+static void flatten(Form &form, const Loop &loop, DType out, std::span<const Operand> inputs, int64_t longest) {
+  constexpr int64_t most = 1 << 30; // positions in a row have 32 bits
+  if (form.rows == 0 || loop.extent > std::min(longest, most) || !dense_rows(loop)) return;
+  std::vector<Access> args;
+  int width = 16 / bytes(out);
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    args.push_back(flat_access(loop, k, inputs[k]));
+    if (args[k] == Access::Vector) width = std::min(width, 32 / bytes(inputs[k].dtype));
+  }
+  form.flat = true, form.vector = uint8_t(width), form.args = std::move(args);
+}
+
+Form make_form(const Loop &loop, DType out, std::span<const Operand> inputs, bool flat, Machine machine, DimsRef axes,
+               int64_t longest) {
   Form form;
   form.rows = uint8_t(loop.lengths.size());
   form.unit_pitch = !flat || loop.inner_pitch == 1;
@@ -153,6 +200,7 @@ Form make_form(const Loop &loop, DType out, std::span<const Operand> inputs, boo
     form.args.push_back(access);
   }
   form.same_view.assign(inputs.size(), false);
+  if (machine == Machine::Cuda) flatten(form, loop, out, inputs, longest);
   auto axis_of = [&](int64_t dim) {
     const auto at = dim < 0 ? axes.end() : std::find(axes.begin(), axes.end(), dim);
     return at == axes.end() ? no_axis : uint8_t(at - axes.begin());

@@ -41,6 +41,15 @@ Loop make_loop(DimsRef domain, DimsRef out, std::span<const Dims> inputs, const 
 /// Flat positions from the loop's first to its last, both included; of a loop made for one whose positions are used.
 int64_t flat_span(const Loop &);
 
+/// A division by a number known at the launch, as a product: n / divisor is the high half of n * multiplier, both of
+/// `bits` bits, shifted right by `shift`, for every n of `bits` - 1 bits.
+struct Inverse {
+  uint64_t multiplier;
+  int shift;
+};
+/// `divisor`: from 2 to 2^(bits - 1). `bits`: 32 or 64.
+Inverse inverse(int64_t divisor, int bits);
+
 /// What a launch is given in a slot that the loop alone decides: counts, lengths, pitches and strides; nullopt for
 /// every other.
 std::optional<int64_t> loop_slot(const Loop &, const SlotInfo &);
@@ -59,9 +68,14 @@ uint8_t vector_width(DType out, const Loop &, std::span<const Operand> inputs);
 bool rows_congruent(const Loop &, size_t input, uint8_t vector);
 
 enum class Machine : uint8_t { Cpu, Cuda };
+
+/// Rows up to so many positions run in the flat form where `out` is dense, the shorter ones where a piece leaves memory
+/// alone that others touch: only in the row form do whole vectors of it do so.
+inline constexpr int64_t longest_flat_row = 1024, longest_flat_row_of_skipping = 256;
 /// The Form for a machine: access classes as if all were aligned (`Vector` for every contiguous input that
 /// rows_congruent()), nothing the same view, no window. `flat`: the flat position is used. `axes`: of the kernel, by
-/// the domain's axis that each is.
-Form make_form(const Loop &, DType out, std::span<const Operand> inputs, bool flat, Machine, DimsRef axes = {});
+/// the domain's axis that each is. `longest`: positions of a row in the flat form; 0: none.
+Form make_form(const Loop &, DType out, std::span<const Operand> inputs, bool flat, Machine, DimsRef axes = {},
+               int64_t longest = longest_flat_row);
 
 } // namespace elsewise

@@ -393,6 +393,8 @@ std::vector<std::string> unseen(const Seen &seen) {
   for (int op = 0; op <= int(Op::Origin); ++op) want(seen.nodes, spelling(Op(op)));
   for (std::string_view pass : pass_names()) want(seen.passes, std::string(pass));
   for (const char *layout : {"rows form",
+                             "flat form",
+                             "a row for all",
                              "inner pitch",
                              "wide",
                              "vector",

@@ -58,7 +58,7 @@ void ShimBackend::add(Case &&given, Seen &seen) {
                   infos[s].kind == SlotKind::Live ? sizeof(LiveRanges) : sizeof(Slot));
     }
     for (const Inst &inst : kernel.insts) seen.nodes[spelling(inst.op)]++;
-    if (kernel.form.rows) seen.layouts["rows form"]++;
+    if (kernel.form.rows) seen.layouts[kernel.form.flat ? "flat form" : "rows form"]++;
     if (!kernel.form.unit_pitch) seen.layouts["inner pitch"]++;
     if (kernel.form.window) seen.layouts["window form"]++;
     if (kernel.form.wide) seen.layouts["wide"]++;
@@ -67,12 +67,13 @@ void ShimBackend::add(Case &&given, Seen &seen) {
                    : a == Access::Scalar    ? "scalar"
                    : a == Access::Broadcast ? "repeated"
                    : a == Access::Strided   ? "strided"
+                   : a == Access::Column    ? "a row for all"
                                             : "absent"]++;
     if (compiled_ < nvrtc_) compile(p->text, kernel, c);
   };
   CallOf call(c, c.out_buffer, api::Device{api::DeviceKind::Cuda, 0});
   p->memory->move(call);
-  const api::TakeLaunches taking(taker);
+  const api::TakeLaunches taking(taker, taken_ % 2 ? longest_flat_row : 0); // their rows are short
   auto spec = api::compile(c.program.text, "<spec>");
   auto plan = spec ? api::plan(spec.value, call.call) : api::Result<api::PlanRef>{};
   auto counted = [&](api::Fault f) { // refused because it could not be ruled out, and counted on the CPU

@@ -187,6 +187,28 @@ def test_text_is_laid_out_as_clang_format_would(rule: str, kinds: dict[str, str]
     assert formatted == text
 
 
+# The form of short rows, which a signature alone does not ask for.
+FLAT: list[tuple[str, list[str]]] = [
+    ("[r, t]; t < len(t)/4: x*0.5; t >= len(t)-len(t)/4: x*2; else x", []),
+    ("[a, b, h, t]; t < lens[h]: x + y; t == b: x*i; else g*a", ["--arg=lens:i32[1]", "--arg=g:float", "--arg=y:f16"]),
+    ("[r, c]; c <= r: x; r < i < 3*r: 1; else rand()", ["--window", "--in-place"]),
+    ("i%3==0: x*i; x>z: z; else x", ["--rows=3", "--arg=z:f32[0]", "--arg=x:u8"]),
+]
+
+
+@pytest.mark.parametrize(("rule", "options"), FLAT, ids=[str(k) for k in range(len(FLAT))])
+def test_the_form_of_short_rows_is_laid_out_and_compiles(rule: str, options: list[str]) -> None:
+    command = [str(Path(ew.__file__).parent / "ewc"), "-e", rule, "--flat", *options]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    layout = [clang_format(), f"--style=file:{ROOT / '.clang-format'}", "--assume-filename=rule.cu"]
+    assert subprocess.run(layout, input=text, capture_output=True, text=True, check=True).stdout == text
+    for arch in ARCHS:
+        done = subprocess.run([*command, "--emit=ptx", f"--arch={arch}"], capture_output=True, text=True, check=False)
+        if done.returncode and not CI and "no NVRTC was found" in done.stderr:
+            pytest.skip(done.stderr.partition("\n")[0])
+        assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize(("rule", "kinds"), PROGRAMS, ids=[str(k) for k in range(len(PROGRAMS))])
 def test_programs_compile_for_every_architecture(rule: str, kinds: dict[str, str]) -> None:
     kernel = ew.kernel(rule)

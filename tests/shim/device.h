@@ -58,6 +58,10 @@ FLOATS(expm1) FLOATS(log) FLOATS(log2) FLOATS(log10) FLOATS(log1p) FLOATS(sin) F
       device::powf, device::atan2, device::atan2f, device::hypot, device::hypotf;
 // clang-format on
 
+inline unsigned __umulhi(unsigned x, unsigned y) { return unsigned((unsigned long long)x * y >> 32); }
+inline unsigned long long __umul64hi(unsigned long long x, unsigned long long y) {
+  return (unsigned long long)((unsigned __int128)x * y >> 64);
+}
 inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 
 inline float __int_as_float(int bits) { return __builtin_bit_cast(float, bits); }

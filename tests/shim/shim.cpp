@@ -3,6 +3,7 @@
 #include "tests/shim/shim.h"
 #include "compiler/emit/cuda_types.h"
 #include "compiler/ir/functions.h"
+#include "runtime/layout/layout.h"
 #include <algorithm>
 #include <cstdlib>
 #include <dlfcn.h>
@@ -120,7 +121,8 @@ CudaCall cuda_call(const Kernel &k, const std::function<Slot(const SlotInfo &)> 
   int64_t rows = 1, extent = 0;
   uintptr_t out = 0;
   for (const SlotInfo &s : call.infos) {
-    const bool own = s.kind == SlotKind::Shift || s.kind == SlotKind::Blocks || s.kind == SlotKind::Live;
+    const bool own = s.kind == SlotKind::Shift || s.kind == SlotKind::Blocks || s.kind == SlotKind::Live ||
+                     s.kind == SlotKind::Inverse || s.kind == SlotKind::InverseShift;
     const Slot v = own ? Slot{} : value(s);
     call.slots.push_back(v);
     if (s.kind == SlotKind::OutStride) out_strides.push_back(v.integer);
@@ -132,6 +134,15 @@ CudaCall cuda_call(const Kernel &k, const std::function<Slot(const SlotInfo &)> 
   for (size_t s = 0; s < call.infos.size(); ++s) {
     if (call.infos[s].kind == SlotKind::Shift) call.slots[s].integer = call.geometry.shift;
     if (call.infos[s].kind == SlotKind::Blocks) call.slots[s].integer = call.geometry.blocks;
+    if (call.infos[s].kind == SlotKind::Inverse || call.infos[s].kind == SlotKind::InverseShift) {
+      const SlotInfo &of = call.infos[s];
+      int64_t length = extent;
+      for (size_t l = 0; of.index && l < call.infos.size(); ++l)
+        if (call.infos[l].kind == SlotKind::RowLength && call.infos[l].index == of.index - 1)
+          length = call.slots[l].integer;
+      const Inverse i = inverse(length, int(of.box));
+      call.slots[s].integer = of.kind == SlotKind::Inverse ? int64_t(i.multiplier) : i.shift;
+    }
     if (call.infos[s].kind != SlotKind::Live) continue;
     std::vector<BoxBounds> boxes;
     auto bound = [&](NodeId n, uint8_t axis, int64_t open) {

@@ -41,7 +41,7 @@ struct CudaCall {
   LiveRanges live{};
   std::vector<const void *> pointers() const; // to the slots, or to `live`
 };
-/// `value` gives the slot of everything but Shift, Blocks and Live; those come from the launcher's geometry.
+/// `value` gives the slot of everything but Shift, Blocks, Live and inverses; those come from the launcher's geometry.
 CudaCall cuda_call(const Kernel &, const std::function<Slot(const SlotInfo &)> &value);
 
 } // namespace elsewise::test

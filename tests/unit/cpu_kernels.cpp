@@ -79,6 +79,8 @@ std::vector<Slot> fill(const Kernel &k, const Operands &run) {
     case SlotKind::InInner:
       v.integer = run.in_inner[s.index];
       break;
+    case SlotKind::Inverse:
+    case SlotKind::InverseShift:
     case SlotKind::Shift:
     case SlotKind::Blocks:
     case SlotKind::Live:

@@ -79,6 +79,20 @@ TEST(Geometry, RowsWasteLittle) {
   EXPECT_EQ(g.grid, 4u);
 }
 
+TEST(Geometry, FlatRowsAreOneRun) {
+  const Maker m = seed_rule(false);
+  Kernel k = m.kernel;
+  k.form.rows = 1, k.form.flat = true;
+  Geometry g = geometry(k, k.form, 1000, 17, 0x1000);
+  EXPECT_EQ(g.grid, 17u); // 17000 positions, 1024 a block
+  EXPECT_EQ(g.block_x, 256u);
+  EXPECT_EQ(g.block_y, 1u);
+  g = geometry(k, k.form, 1024, 3, 0x1004);
+  EXPECT_EQ(g.shift, 1);
+  EXPECT_EQ(g.grid, 4u);
+  EXPECT_EQ(geometry(k, k.form, int64_t(1) << 35, 32, 0).grid, 1u << 30);
+}
+
 TEST(LiveRanges, SeedRule) {
   const Maker m = seed_rule(true);
   unsigned grid = 0;

@@ -233,27 +233,32 @@ void RandomKernel::make() {
   f.wide = below(4) == 0;
   f.rows = uint8_t(below(2) ? 0 : 1 + below(2));
   f.narrow = f.rows > 0 && below(2);
+  f.flat = f.rows > 0 && below(2);
   f.unit_pitch = f.rows == 0 || below(3) > 0;
   int64_t rows0 = f.rows ? 1 + int64_t(below(5)) : 1, rows1 = f.rows == 2 ? 1 + int64_t(below(3)) : 1;
+  if (f.flat && f.rows == 2) rows0 *= 2; // no division by 1
   rows_ = rows0 * rows1;
   extent_ = int64_t(below(f.rows ? 90 : 1400));
   if (below(4) == 0) extent_ = int64_t(below(9));
+  if (f.flat) extent_ = 2 + int64_t(below(below(2) ? 7 : 70));
   inner_pitch_ = f.unit_pitch ? 1 : rows_;
   row_pitch_ = f.unit_pitch ? extent_ : 1;
   const bool in_place = k.arguments[0].type.dtype == result_ && below(3) == 0;
-  f.out = below(6) == 0 ? Access::Strided : Access::Vector;
+  f.out = !f.flat && below(6) == 0 ? Access::Strided : Access::Vector;
   int widest = 1;
   for (size_t a = 0; a < tensors; ++a) {
     f.same_view[a] = in_place && a == 0;
-    f.args[a] = f.same_view[a] ? f.out : Access(1 + below(4));
+    f.args[a] = f.same_view[a] ? f.out : Access(1 + below(f.flat ? 5 : 4));
     if (f.args[a] != Access::Broadcast) widest = std::max(widest, bytes(k.arguments[a].type.dtype));
   }
   f.vector = uint8_t(f.out == Access::Strided ? 1 : std::max(1, std::min(16 / bytes(result_), 32 / widest)));
   auto store = [&](Tensor &t, DType d, Access how, int64_t misplaced) {
     const int64_t v = f.vector;
-    t.inner = how == Access::Broadcast ? 0 : how == Access::Strided ? 2 : 1;
+    t.inner = how == Access::Broadcast ? 0 : how == Access::Strided ? 2 : how == Access::Column ? 3 : 1;
     t.row = how == Access::Broadcast ? 1
+            : how == Access::Column  ? 0
             : how == Access::Strided ? 2 * extent_ + 3
+            : f.flat                 ? extent_
             : how == Access::Vector  ? extent_ + 5
                                      : extent_ + 1;
     t.storage.resize(((rows_ + 1) * (t.row + t.inner) + extent_ * t.inner + 4 * v + 64) * bytes(d) + 64);

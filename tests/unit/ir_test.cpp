@@ -246,10 +246,10 @@ TEST(Verify, FindsWhatIsWrong) {
 // --- slots ---
 
 std::string text(const Kernel &k, Backend backend) {
-  static constexpr const char *names[] = {"Out",         "In",        "Table",    "Uniform",   "Rows",
-                                          "Extent",      "End",       "Begin",    "RowLength", "RowPitch",
-                                          "InnerPitch",  "OutStride", "InStride", "OutInner",  "InInner",
-                                          "TableStride", "Shift",     "Blocks",   "Live"};
+  static constexpr const char *names[] = {
+      "Out",     "In",          "Table",    "Uniform",      "Rows",      "Extent",   "End",
+      "Begin",   "RowLength",   "RowPitch", "InnerPitch",   "OutStride", "InStride", "OutInner",
+      "InInner", "TableStride", "Inverse",  "InverseShift", "Shift",     "Blocks",   "Live"};
   std::string s;
   for (const SlotInfo &i : slots(k, backend))
     s += (s.empty() ? "" : " ") + std::string(names[int(i.kind)]) + std::to_string(i.index) +
@@ -292,6 +292,36 @@ TEST(Slots, Rows) {
   EXPECT_FALSE(uses_flat(s.k));
   EXPECT_EQ(text(s.k, Backend::Cpu),
             "Out0 In0 Rows0 Extent0 RowLength0 OutStride0 OutStride1 InStride0 InStride0.1 OutInner0 InInner0");
+}
+
+// The flat form: what lies as `out` does needs no strides, and rows only what asks for them.
+TEST(Slots, Flat) {
+  Bounded s;
+  s.k.form.rows = 2, s.k.form.flat = s.k.form.narrow = true;
+  EXPECT_EQ(verify(s.k), "");
+  EXPECT_EQ(text(s.k, Backend::Cuda),
+            "Out0 In0 Rows0 Extent0 End0 Begin1 RowLength0 RowPitch0 RowPitch1 Inverse0.32 InverseShift0.32 "
+            "Inverse1.32 InverseShift1.32 Shift0");
+  EXPECT_EQ(text(s.k, Backend::Cpu), "Out0 In0 Rows0 Extent0 End0 Begin1 RowLength0 RowPitch0 RowPitch1 OutStride0 "
+                                     "OutStride1 InStride0 InStride0.1");
+  for (Piece &p : s.k.pieces) p.boxes.clear();
+  s.k.form.narrow = false;
+  EXPECT_FALSE(uses_rows(s.k));
+  EXPECT_EQ(text(s.k, Backend::Cuda), "Out0 In0 Rows0 Extent0 Inverse0.64 InverseShift0.64 Shift0");
+  s.k.form.args[0] = Access::Column;
+  EXPECT_EQ(verify(s.k), "");
+  EXPECT_EQ(text(s.k, Backend::Cuda), "Out0 In0 Rows0 Extent0 InInner0 Inverse0.64 InverseShift0.64 Shift0");
+  s.k.form.args[0] = Access::Broadcast;
+  EXPECT_TRUE(uses_rows(s.k));
+
+  s.k.form.rows = 0;
+  EXPECT_EQ(verify(s.k), "the form is flat without rows of `out` in vectors");
+  s.k.form.rows = 2, s.k.form.vector = 1;
+  EXPECT_EQ(verify(s.k), "the form is flat without rows of `out` in vectors");
+  s.k.form.flat = false;
+  EXPECT_EQ(verify(s.k), "");
+  s.k.form.args[0] = Access::Column;
+  EXPECT_EQ(verify(s.k), "the form has a column of a row, which only the flat form knows");
 }
 
 TEST(Slots, InPlace) {

@@ -3,6 +3,7 @@
 // kernel runs here.
 #include "runtime/layout/layout.h"
 #include <gtest/gtest.h>
+#include <random>
 
 namespace elsewise {
 namespace {
@@ -178,9 +179,13 @@ TEST(Layout, VectorWidths) {
             16); // not contiguous: does not count
 }
 
+Form in_rows(const Loop &l, std::vector<Operand> inputs) {
+  return make_form(l, DType::F32, inputs, true, Machine::Cuda, {}, 0);
+}
+
 TEST(Layout, AccessClasses) {
   auto access = [](Dims out, Dims in, Operand operand) {
-    return form_of(loop_of({8, 8}, out, {in}), DType::F32, {operand}).args[0];
+    return in_rows(loop_of({8, 8}, out, {in}), {operand}).args[0];
   };
   const Operand f32{DType::F32, true};
   EXPECT_EQ(access({8, 1}, {8, 1}, f32), Access::Vector);
@@ -208,6 +213,54 @@ TEST(Layout, Forms) {
   const Loop transposed = loop_of({2, 3}, {1, 2}, {{1, 2}});
   EXPECT_FALSE(form_of(transposed, DType::F32, {{DType::F32, true}}).unit_pitch);
   EXPECT_TRUE(form_of(transposed, DType::F32, {{DType::F32, true}}, Machine::Cuda, false).unit_pitch);
+}
+
+TEST(Layout, ShortRowsAreFlat) {
+  const Operand f32{DType::F32, true};
+  auto form = [&](Dims domain, Dims out, Dims in, Operand operand) {
+    return form_of(loop_of(domain, out, {in}), DType::F32, {operand});
+  };
+  EXPECT_TRUE(form({8, 8}, {8, 1}, {9, 1}, f32).flat);
+  EXPECT_FALSE(form({8, 8}, {9, 1}, {8, 1}, f32).flat) << "`out` has gaps";
+  EXPECT_FALSE(form({8, 8}, {8, -1}, {9, 1}, f32).flat) << "`out` goes backwards";
+  EXPECT_FALSE(form({64}, {1}, {2}, f32).flat) << "one row";
+  EXPECT_FALSE(form_of(loop_of({8, 8}, {8, 1}, {{9, 1}}), DType::F32, {f32}, Machine::Cpu).flat);
+  const int64_t longest = longest_flat_row;
+  EXPECT_TRUE(form({8, longest}, {longest, 1}, {0, 1}, f32).flat);
+  EXPECT_FALSE(form({8, longest + 1}, {longest + 1, 1}, {0, 1}, f32).flat);
+  EXPECT_TRUE(form({8, 8}, {1, 8}, {1, 9}, f32).flat) << "in the order of the memory of `out`";
+  // What of an operand decides code.
+  auto access = [&](Dims in, Operand operand) { return form({8, 8}, {8, 1}, in, operand).args[0]; };
+  EXPECT_EQ(access({9, 1}, f32), Access::Strided);
+  EXPECT_EQ(access({1, 0}, f32), Access::Broadcast);
+  EXPECT_EQ(access({0, 1}, f32), Access::Column);
+  EXPECT_EQ(access({0, -2}, f32), Access::Column);
+  EXPECT_EQ(access({9, 1}, {DType::F32, false}), Access::Absent);
+  // Only what is read in whole vectors makes them narrower.
+  const Loop two = loop_of({8, 8}, {8, 1}, {{8, 1}, {0, 1}});
+  EXPECT_EQ(form_of(two, DType::I8, {{DType::I8, true}, {DType::F64, true}}).vector, 16);
+  EXPECT_EQ(form_of(two, DType::I8, {{DType::F64, true}, {DType::I8, true}}).vector, 4);
+  EXPECT_EQ(form_of(two, DType::F32, {f32, f32}).args[0], Access::Vector);
+  const Loop zero_dim = loop_of({8, 8}, {8, 1}, {{9, 1}, {0, 0}});
+  EXPECT_EQ(form_of(zero_dim, DType::F32, {f32, {DType::F32, true, true}}).args[1], Access::Column);
+}
+
+TEST(Layout, QuotientsAreProducts) {
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 20000; ++round) {
+    const int bits = round % 2 ? 32 : 64;
+    const uint64_t most = uint64_t(1) << (bits - 1); // of divisors; numbers stay below
+    uint64_t d = 2 + (random() >> random() % 64) % (most - 1);
+    if (round < 64) d = uint64_t(1) << (1 + round % (bits - 1));
+    const Inverse i = inverse(int64_t(d), bits);
+    if (d > uint64_t(INT64_MAX)) continue;
+    for (uint64_t n : {uint64_t(0), d - 1, d, d + 1, most - 1, most - d, most / d * d - 1, random() % most}) {
+      if (n >= most) continue;
+      const auto product = (unsigned __int128)n * i.multiplier;
+      ASSERT_EQ(uint64_t(product >> bits) >> i.shift, n / d) << n << " / " << d << " in " << bits;
+    }
+    ASSERT_TRUE(bits == 64 || i.multiplier < uint64_t(1) << 32);
+  }
 }
 
 } // namespace

@@ -191,7 +191,7 @@ def test_text_is_laid_out_as_clang_format_would(rule: str, kinds: dict[str, str]
 FLAT: list[tuple[str, list[str]]] = [
     ("[r, t]; t < len(t)/4: x*0.5; t >= len(t)-len(t)/4: x*2; else x", []),
     ("[a, b, h, t]; t < lens[h]: x + y; t == b: x*i; else g*a", ["--arg=lens:i32[1]", "--arg=g:float", "--arg=y:f16"]),
-    ("[r, c]; c <= r: x; r < i < 3*r: 1; else rand()", ["--window", "--in-place"]),
+    ("[r, c]; c <= r: x; r < i < 3*r: 1; else rand(g)", ["--window", "--in-place", "--arg=g:int"]),
     ("i%3==0: x*i; x>z: z; else x", ["--rows=3", "--arg=z:f32[0]", "--arg=x:u8"]),
 ]
 

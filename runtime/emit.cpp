@@ -202,6 +202,7 @@ Text emit_kernel(const Spec *spec, const Kernel &lowered, PassOptions options, c
       if (all || pass == request.print_after) printed += "# after " + std::string(pass) + "\n" + print(k);
     };
   }
+  options.parameter_bytes = parameter_bytes(machine_of(request.stage));
   std::string error;
   const Kernel kernel = run_passes(lowered, options, &error);
   if (!error.empty())

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan's launches: the variant for a class of pointers, its launch arguments, and what host values put into them. It
 // starts nothing.
-#include "runtime/cuda/nvrtc.h"
-#include "runtime/launch_taker.h"
 #include "runtime/spec.h"
 #include <algorithm>
 #include <cmath>
@@ -34,18 +32,10 @@ PointerClass classify(const Plan &plan, const Call &call) {
   return c;
 }
 
-// Bytes of arguments that a launch may take (CUDA C++ Programming Guide: 32,764 from CUDA 12.1 and sm_70 on).
-uint16_t list_bytes() {
-  constexpr int many_from = 12010;
-  std::string why;
-  const CudaDriver *driver = launch_taker() ? nullptr : cuda_driver(why);
-  return driver && driver->driver_version >= many_from && nvrtc_version() >= many_from ? 32764 : 4096;
-}
-
 Form form_of(const Plan &plan, PointerClass c, bool wide, bool many) {
   Form form = planned_form(plan, c.alias);
   form.wide = wide;
-  form.many = many ? list_bytes() : 0;
+  form.many = many ? uint16_t(parameter_bytes(Machine::Cuda)) : 0;
   for (size_t a = 0; a < form.args.size(); ++a) {
     if (c.scalar >> a & 1) form.args[a] = Access::Scalar;
     form.same_view[a] = c.alias >> a & 1;
@@ -79,6 +69,9 @@ void fill_layout(const Plan &plan, Launch &launch) {
       break;
     case SlotKind::Live:
       launch.live = at;
+      break;
+    case SlotKind::Segments:
+      launch.table = at;
       break;
     default:
       slot.integer = loop_slot(loop, s).value_or(0);
@@ -134,8 +127,7 @@ Fault kind_of(HostFault::What what) {
 
 } // namespace
 
-Result<bool> settle(const Plan &plan, const Launch &launch, const Call &call, std::span<Slot> slots,
-                    llvm::SmallVectorImpl<BoxBounds> &boxes) {
+Result<bool> settle(const Plan &plan, const Launch &launch, const Call &call, std::span<Slot> slots, Cut &result) {
   const Variant &variant = *launch.variant;
   const Kernel &k = variant.kernel;
   // Kept between calls, so that a call allocates nothing; a call never runs inside another on one thread.
@@ -174,17 +166,22 @@ Result<bool> settle(const Plan &plan, const Launch &launch, const Call &call, st
       slots[s].integer = clamp_bound(values[bound_node(k, info)], flat ? domain.span : domain.extent);
     }
   }
-  boxes.clear();
-  if (variant.live)
+  if (variant.cut && plan.count > 0) {
+    thread_local std::vector<BoxBounds> boxes;
+    boxes.clear();
+    const int64_t extent = plan.loop.extent;
     for (const Piece &p : k.pieces)
       for (const auto &box : p.boxes) {
-        BoxBounds b{0, plan.count}; // one row: both axes are the same
+        BoxBounds b{0, extent}; // row-major positions too: then there is one row
         for (const Range &r : box) {
-          if (r.lo != no_node) b.begin = std::max(b.begin, clamp_bound(values[r.lo], plan.count));
-          if (r.hi != no_node) b.end = std::min(b.end, clamp_bound(values[r.hi], plan.count));
+          if (r.lo != no_node) b.begin = std::max(b.begin, clamp_bound(values[r.lo], extent));
+          if (r.hi != no_node) b.end = std::min(b.end, clamp_bound(values[r.hi], extent));
         }
         boxes.push_back(b);
       }
+    cut(k, boxes, extent, result.segments);
+    if (k.form.segments) segment_table(k, result.segments, result.table);
+  }
   Result<bool> good;
   good.value = true;
   return good;
@@ -227,7 +224,7 @@ Result<const Launch *> launch_for(const Plan &plan, const Call &call, bool wide,
     fill_layout(plan, *made);
     made->looks = made->variant->checks.looks(plan.host);
     if (made->variant->uses_parameters) break;
-    auto settled = settle(plan, *made, call, {made->slots.data(), made->slots.size()}, made->boxes);
+    auto settled = settle(plan, *made, call, {made->slots.data(), made->slots.size()}, made->cut);
     if (!settled) return pass_on<const Launch *>(std::move(settled));
     made->settled = settled.value;
     if (made->settled || with_128_bits) break;

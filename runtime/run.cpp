@@ -90,18 +90,19 @@ std::string wrong_place(const Plan &plan, const Call &call) {
 }
 
 std::string start_cuda(const Plan &plan, const Launch &launch, const Call &call, std::span<Slot> slots,
-                       std::span<const BoxBounds> boxes) {
+                       const Cut &cut) {
   const Kernel &k = launch.variant->kernel;
   Geometry g = geometry(k, k.form, plan.loop.rows, plan.loop.extent, reinterpret_cast<uintptr_t>(call.out->data),
                         ref(plan.loop.out.rows));
   LiveRanges live;
   if (launch.shift >= 0) slots[launch.shift].integer = g.shift;
   if (launch.blocks >= 0) slots[launch.blocks].integer = g.blocks;
-  if (launch.live >= 0) live = live_ranges(k, boxes, plan.loop.extent, g.shift, g.grid);
+  if (launch.live >= 0) live = live_ranges(k, cut.segments, plan.loop.extent, g.shift, g.grid);
   if (g.grid == 0) return "";
   llvm::SmallVector<void *, 48> parameters;
   for (Slot &s : slots) parameters.push_back(&s);
   if (launch.live >= 0) parameters[launch.live] = &live;
+  if (launch.table >= 0) parameters[launch.table] = const_cast<uint8_t *>(cut.table.data());
   if (const LaunchTaker *taker = launch_taker()) {
     (*taker)(k, g, {parameters.data(), parameters.size()});
     return "";
@@ -140,16 +141,16 @@ Result<bool> run(const Plan &plan, const Call &call) noexcept try {
       return fault<bool>(Fault::Value, std::move(wrong), *plan.spec);
 
   llvm::SmallVector<Slot, 48> slots(launch->slots.begin(), launch->slots.end());
-  llvm::SmallVector<BoxBounds, 8> boxes;
+  thread_local Cut own; // kept between calls, as settle()'s values are
   if (!launch->settled) {
-    auto settled = settle(plan, *launch, call, {slots.data(), slots.size()}, boxes);
+    auto settled = settle(plan, *launch, call, {slots.data(), slots.size()}, own);
     if (!settled) return settled;
     if (!settled.value) { // this call's indexes need 128 bits
       found = launch_for(plan, call, true);
       if (!found) return pass_on<bool>(std::move(found));
       launch = found.value;
       slots.assign(launch->slots.begin(), launch->slots.end());
-      settled = settle(plan, *launch, call, {slots.data(), slots.size()}, boxes);
+      settled = settle(plan, *launch, call, {slots.data(), slots.size()}, own);
       if (!settled) return settled;
     }
   }
@@ -164,9 +165,9 @@ Result<bool> run(const Plan &plan, const Call &call) noexcept try {
     run_cpu(*launch->variant->cpu, slots.data(), plan.loop.rows, plan.loop.extent, plan.bytes_per_position);
     return result;
   }
-  const std::span<const BoxBounds> bounds =
-      launch->settled ? std::span(launch->boxes.data(), launch->boxes.size()) : std::span(boxes.data(), boxes.size());
-  if (std::string error = start_cuda(plan, *launch, call, {slots.data(), slots.size()}, bounds); !error.empty())
+  if (std::string error =
+          start_cuda(plan, *launch, call, {slots.data(), slots.size()}, launch->settled ? launch->cut : own);
+      !error.empty())
     return fault<bool>(Fault::Environment, std::move(error), *plan.spec);
   return result;
 } catch (const std::exception &error) {

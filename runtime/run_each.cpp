@@ -14,7 +14,7 @@ namespace {
 struct Ready {
   const Launch *launch = nullptr;
   llvm::SmallVector<Slot, 24> slots;
-  llvm::SmallVector<BoxBounds, 8> boxes;
+  Cut cut;
 };
 
 /// Bytes that a call may touch: [low, high).
@@ -74,10 +74,10 @@ Result<bool> get_ready(const Plan &plan, const Call &call, bool many, Ready &rea
         return fault<bool>(Fault::Value, std::move(wrong), *plan.spec);
     ready.slots.assign(ready.launch->slots.begin(), ready.launch->slots.end());
     if (ready.launch->settled) {
-      ready.boxes.assign(ready.launch->boxes.begin(), ready.launch->boxes.end());
+      ready.cut = ready.launch->cut;
       break;
     }
-    auto settled = settle(plan, *ready.launch, call, {ready.slots.data(), ready.slots.size()}, ready.boxes);
+    auto settled = settle(plan, *ready.launch, call, {ready.slots.data(), ready.slots.size()}, ready.cut);
     if (!settled) return settled;
     if (settled.value) break; // else this call's indexes need 128 bits
   }
@@ -102,9 +102,9 @@ public:
     const Geometry g =
         geometry(k, k.form, plan.loop.rows, plan.loop.extent, reinterpret_cast<uintptr_t>(call.out->data));
     if (ready.launch->shift >= 0) ready.slots[ready.launch->shift].integer = g.shift;
-    if (!variant_.live) return add(ready, 0, g.grid);
+    if (!variant_.cut) return add(ready, 0, g.grid);
     unsigned blocks = g.grid;
-    const LiveRanges live = live_ranges(k, {ready.boxes.data(), ready.boxes.size()}, plan.loop.extent, g.shift, blocks);
+    const LiveRanges live = live_ranges(k, ready.cut.segments, plan.loop.extent, g.shift, blocks);
     std::string error;
     for (size_t r = 0; r < 4 && live.begin[r] != ~0u && error.empty(); ++r) {
       const unsigned end = r + 1 < 4 && live.begin[r + 1] != ~0u ? live.begin[r + 1] : blocks;

@@ -20,14 +20,15 @@ namespace elsewise::api {
 
 /// Code for one typing, form and machine. The kernel is there from the start; the code is made by prepare().
 struct Variant {
-  Variant(Kernel scheduled, Machine machine);
+  Variant(Kernel scheduled, Form asked, Machine machine);
   Kernel kernel;
+  Form asked; // of the form pass, which knows better what is read, and whether segments are worth a table
   Machine machine;
   std::vector<SlotInfo> slots;
   HostProgram program;
   CallChecks checks;
   bool uses_parameters = false; // some host node depends on a parameter, or on where the window begins
-  bool live = false;            // skips_blocks()
+  bool cut = false;             // skips_blocks(), or Form::segments: the host cuts the inner axis into segments
   std::mutex compiling;
   std::atomic<bool> compiled = false;
   std::unique_ptr<CpuCode> cpu;
@@ -64,19 +65,25 @@ public:
   mutable std::unordered_multimap<uint64_t, std::shared_ptr<Plan>> plans;
 };
 
+/// The inner axis of a launch, cut where the piece changes, and the bytes of that where the kernel takes a table.
+struct Cut {
+  std::vector<Segment> segments;
+  std::vector<uint8_t> table;
+};
+
 /// A plan's use of one variant: which arguments are the same view as `out`, which contiguous ones are not aligned with
 /// it.
 struct Launch {
   uint64_t alias = 0, scalar = 0; // by argument
   bool wide = false, many = false;
   std::shared_ptr<Variant> variant;
-  llvm::SmallVector<Slot, 32> slots;          // all of them; pointers are filled in at a call
-  llvm::SmallVector<int32_t, 8> pointers;     // by slot: an argument, out_pointer, or no_pointer
-  int32_t shift = -1, blocks = -1, live = -1; // slots that the geometry fills
-  std::vector<Intervals::Look> looks;         // of the variant's checks
+  llvm::SmallVector<Slot, 32> slots;                      // all of them; pointers are filled in at a call
+  llvm::SmallVector<int32_t, 8> pointers;                 // by slot: an argument, out_pointer, or no_pointer
+  int32_t shift = -1, blocks = -1, live = -1, table = -1; // slots that the geometry fills, and the cut
+  std::vector<Intervals::Look> looks;                     // of the variant's checks
   // Uniforms, bounds and their checks: settled here once if no parameter enters them, else at every call.
   bool settled = false;
-  llvm::SmallVector<BoxBounds, 8> boxes;
+  Cut cut;
 };
 
 /// An operand of a plan, by argument.
@@ -183,6 +190,9 @@ Positions positions_in(const Typing &, DimsRef dims, size_t rank);
 // variant.cpp
 /// The variant for a form, made (but not compiled) if it is new. Under the library's lock.
 Result<std::shared_ptr<Variant>> variant_for(const Spec &, Typing &, const Form &, Machine);
+/// PassOptions::parameter_bytes: the driver and NVRTC take more than 4096 from 12.1 on, and only CUDA's code has a
+/// table in them.
+size_t parameter_bytes(Machine);
 /// Compiles it for `device` unless it is. `stream`: refuses to compile or load while this CUDA stream is capturing.
 Result<bool> prepare(Variant &, Device device, void *stream);
 
@@ -223,10 +233,9 @@ std::string wrong_window(const Plan &, const Call &);
 /// The launch of a plan for the pointers of a call, compiled. `call.out` may be missing: then it is aligned and
 /// distinct. `many`: in a launch over a list, which only a plan of one_row() has.
 Result<const Launch *> launch_for(const Plan &, const Call &, bool wide, bool many = false);
-/// Host values of a call into uniforms and bounds; false in `value` if the call needs the wide variant. Faults: the
-/// call's.
-Result<bool> settle(const Plan &, const Launch &, const Call &, std::span<Slot> slots,
-                    llvm::SmallVectorImpl<BoxBounds> &boxes);
+/// Host values of a call into uniforms, bounds and the cut; false in `value` if the call needs the wide variant.
+/// Faults: the call's.
+Result<bool> settle(const Plan &, const Launch &, const Call &, std::span<Slot> slots, Cut &);
 
 // run.cpp
 /// Why the memory of a call cannot be used: overlap of `out` with what is not the identical view, alignment, and of

@@ -10,27 +10,36 @@
 
 namespace elsewise::api {
 
-Variant::Variant(Kernel scheduled, Machine machine)
-    : kernel(std::move(scheduled)), machine(machine),
+Variant::Variant(Kernel scheduled, Form asked, Machine machine)
+    : kernel(std::move(scheduled)), asked(std::move(asked)), machine(machine),
       slots(elsewise::slots(kernel, machine == Machine::Cuda ? Backend::Cuda : Backend::Cpu)), program(kernel),
-      checks(kernel), live(machine == Machine::Cuda && skips_blocks(kernel)) {
+      checks(kernel), cut(machine == Machine::Cuda && (skips_blocks(kernel) || kernel.form.segments)) {
   for (NodeId n : kernel.host) uses_parameters |= kernel[n].op == Op::Param || kernel[n].op == Op::Origin;
+}
+
+size_t parameter_bytes(Machine machine) {
+  if (machine == Machine::Cpu) return 0;
+  std::string why;
+  const CudaDriver *driver = cuda_driver(why);
+  if (driver && (driver->driver_version < 12010 || nvrtc_version() < 12010)) return 4096;
+  return 32764;
 }
 
 Result<std::shared_ptr<Variant>> variant_for(const Spec &spec, Typing &typing, const Form &form, Machine machine) {
   Result<std::shared_ptr<Variant>> result;
   for (const auto &v : typing.variants)
-    if (v->machine == machine && v->kernel.form == form) {
+    if (v->machine == machine && v->asked == form) {
       ++counts.variant_hits;
       result.value = v;
       return result;
     }
   std::string error;
-  Kernel scheduled = run_passes(typing.kernel, PassOptions{.form = form, .has_form = true}, &error);
+  Kernel scheduled = run_passes(
+      typing.kernel, PassOptions{.form = form, .has_form = true, .parameter_bytes = parameter_bytes(machine)}, &error);
   if (!error.empty())
     return fault<std::shared_ptr<Variant>>(
         Fault::Internal, "internal error: the IR is malformed; please report this rule\n" + error, spec);
-  result.value = std::make_shared<Variant>(std::move(scheduled), machine);
+  result.value = std::make_shared<Variant>(std::move(scheduled), form, machine);
   typing.variants.push_back(result.value);
   ++counts.variants;
   return result;

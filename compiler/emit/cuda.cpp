@@ -13,7 +13,40 @@ void KernelPrinter::print_pieces(Lines &out) {
     const std::string at = num(piece.line) + ":" + num(piece.column) + " " + comment_text(piece.text);
     if (residual(p)) print_function(k_, names_, helpers_, "guard" + num(p + 1), "bool", piece.guard, at, out);
     if (identity(p)) out.comment(0, "piece " + num(p + 1) + " is the element itself, nothing to do: " + at);
-    else print_function(k_, names_, helpers_, "piece" + num(p + 1), stored(k_.outputs[0]), piece.values[0], at, out);
+    else if (!shares(p))
+      print_function(k_, names_, helpers_, function(p), stored(k_.outputs[0]), piece.values[0], at, out);
+    else if (bodies_[p] == p) print_shared(p, out);
+  }
+}
+
+// Above a body that several pieces share, the first of them.
+void KernelPrinter::print_shared(size_t p, Lines &out) {
+  constexpr size_t most_sources = 8;
+  std::vector<std::string> sources;
+  size_t sharing = 0;
+  for (size_t q = p; q < count_; ++q) {
+    if (bodies_[q] != p || ++sharing > most_sources) continue;
+    const Piece &piece = k_.pieces[q];
+    sources.push_back(num(piece.line) + ":" + num(piece.column) + " " + comment_text(piece.text));
+  }
+  if (sharing > most_sources) sources.push_back("and " + num(int64_t(sharing - most_sources)) + " more of this shape");
+  for (size_t s = 0; sources.size() > 1 && s < sources.size(); ++s) out.comment(0, sources[s]);
+  print_function(k_, names_, helpers_, function(p), stored(k_.outputs[0]), k_.pieces[p].values[0],
+                 sources.size() > 1 ? "" : sources[0], out);
+}
+
+// Constants in which the pieces of a shape differ.
+void KernelPrinter::print_tables(Lines &out) const {
+  constexpr size_t most_constant_bytes = 48 * 1024; // of the 64 KiB that all `__constant__` of a module have
+  size_t size = 0;
+  for (const Table &t : k_.tables) size += t.entries.size() * size_t(bytes(t.type));
+  const std::string where = size <= most_constant_bytes ? "__constant__ " : "__device__ const ";
+  for (size_t t = 0; t < k_.tables.size(); ++t) {
+    const Table &table = k_.tables[t];
+    std::vector<std::string> items;
+    for (const Constant &c : table.entries) items.push_back(literal(table.type, c, false, false));
+    out.list(0, where + std::string(value(table.type, false)) + " constants" + num(int64_t(t) + 1) + "[] = {", items,
+             "};");
   }
 }
 
@@ -92,6 +125,9 @@ std::vector<std::string> KernelPrinter::parameters() const {
     case SlotKind::Live:
       parameters.push_back("Live live");
       break;
+    case SlotKind::Segments:
+      parameters.push_back("const __grid_constant__ Segments segments");
+      break;
     }
   }
   return parameters;
@@ -129,7 +165,9 @@ void KernelPrinter::print_whole(Lines &out, DType d) const {
     const std::string words = num(v_ / 4), word = "((unsigned *)&v)[k]";
     out.add(2, "for (int k = 0; k < " + words + "; ++k) asm(\"\" : \"+r\"(" + word + "));");
   } else {
-    out.add(2, "asm(\"\" : \"+h\"(*(unsigned short *)&v));");
+    out.add(2, "unsigned word = *(unsigned short *)&v;");
+    out.add(2, "asm(\"\" : \"+r\"(word));");
+    out.add(2, "*(unsigned short *)&v = (unsigned short)word;");
   }
   out.add(2, "return v;");
   out.add(0, "}");
@@ -180,6 +218,7 @@ void KernelPrinter::print_tools(Lines &out) {
       out.add(0, "}");
     }
   }
+  if (form_.segments) print_segment_tools(out);
   if (!nothing_)
     out.add(0, "__device__ int local(" + std::string(form_.flat ? integer() : bound_type()) +
                    " p) { return p < 0 ? 0 : p < " + num(width) + " ? (int)p : " + num(width) + "; }");
@@ -221,6 +260,7 @@ void KernelPrinter::print_head(Lines &out) const {
                             : "; rows over " + num(form_.rows) + (form_.rows == 1 ? " axis" : " axes");
   if (form_.flat) line += ", one behind the other";
   if (form_.window) line += "; a window of its domain";
+  if (form_.segments) line += "; pieces by segments";
   line += "; " + num(v_) + (v_ == 1 ? " position a thread" : " positions a thread");
   out.comment(0, line);
   for (size_t u = 0; u < k_.uniforms.size(); ++u) {
@@ -264,9 +304,9 @@ std::string KernelPrinter::run() {
     if (form_.many) print_item(code);
     print_origin(code);
     print_bounds(code);
-    if (v_ == 1) print_single(code);
+    if (v_ == 1) form_.segments ? print_segments(code) : print_single(code);
     else {
-      print_body(body);
+      form_.segments ? print_segments(body) : print_body(body);
       print_vectors(code);
       if (masked_) print_mask(code);
       print_variables(code, body.str());
@@ -281,8 +321,9 @@ std::string KernelPrinter::run() {
         std::any_of(locals_.begin(), locals_.end(), [](const Local &l) { return l.flat; }))
       helpers_.use("ceil_div", form_.narrow ? DType::I32 : DType::I64);
   }
-  if (!nothing_ || has(SlotKind::Live) || form_.many) print_tools(tools);
+  if (!nothing_ || has(SlotKind::Live) || form_.many || form_.segments) print_tools(tools);
   helpers_.print(tools);
+  print_tables(tools);
   print_prelude(prelude, tools.str() + functions.str() + code.str());
 
   print_head(head);

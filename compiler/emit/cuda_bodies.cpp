@@ -44,7 +44,7 @@ std::string KernelPrinter::position_of_axis(uint32_t axis, bool lanes) const {
   return lanes ? "first + c + k" : "first + p";
 }
 
-std::string KernelPrinter::call(const std::string &name, const Reads &r, bool lanes) const {
+std::string KernelPrinter::call(const std::string &name, const Reads &r, bool lanes, size_t p) const {
   std::vector<std::string> args;
   for (uint32_t a : r.args) args.push_back(element(a, lanes));
   for (uint32_t a : r.tables) {
@@ -55,6 +55,7 @@ std::string KernelPrinter::call(const std::string &name, const Reads &r, bool la
   for (uint32_t u : r.uniforms) args.push_back(names_.uniforms[u]);
   if (r.position) args.push_back(position(lanes));
   for (uint32_t a : r.axes) args.push_back(position_of_axis(a, lanes));
+  if (r.entry) args.push_back(form_.segments ? entry_ : num(k_.pieces[p].entry));
   std::string s = name + "(";
   for (size_t k = 0; k < args.size(); ++k) s += (k ? ", " : "") + args[k];
   return s + ")";
@@ -95,11 +96,11 @@ std::string KernelPrinter::loaded(uint32_t a) {
 }
 
 // The piece of every position of a vector is known: whole vectors in, whole vector out, no position compared.
-void KernelPrinter::print_straight(Lines &out, int indent, size_t p) {
+void KernelPrinter::print_straight(Lines &out, int indent, size_t p, bool have) {
   const Inst &root = k_[k_.pieces[p].values[0]];
   const Reads &r = values_read_[p];
   const bool bits = root.op == Op::Load && root.type == k_.outputs[0];
-  if (bits && access(root.a) == Access::Vector && !same_view(root.a)) {
+  if (bits && access(root.a) == Access::Vector && !same_view(root.a) && !have) {
     vector_pointers_.insert(root.a), vector_types_.insert(dtype(root.a));
     out.add(indent, "*" + outs_ + " = *" + pointers_[root.a] + ";");
     return;
@@ -114,9 +115,10 @@ void KernelPrinter::print_straight(Lines &out, int indent, size_t p) {
     const std::string load = (same_view(a) ? "v" : vector_name(a)) + " = " + this->loaded(a);
     if (loaded.insert(load).second) loads.push_back(load);
   }
-  out.statements(indent, "", loads);
-  conditional(out, indent, "for (int k = 0; k < " + num(v_) + "; ++k)",
-              "v.at[k] = " + call("piece" + num(p + 1), r, true) + ";");
+  if (!have) out.statements(indent, "", loads);
+  if (!bits || shared_ != root.a)
+    conditional(out, indent, "for (int k = 0; k < " + num(v_) + "; ++k)",
+                "v.at[k] = " + call(function(p), r, true, p) + ";");
   out.add(indent, "*" + outs_ + " = v;");
   shared_ = ~0u;
 }
@@ -129,13 +131,13 @@ void KernelPrinter::print_matches(Lines &out, int indent, bool lanes) {
     std::string condition = always(p) ? "" : matches(p);
     if (residual(p)) {
       if (condition.find("||") != std::string::npos) condition = "(" + condition + ")";
-      condition = conjunction(condition, call("guard" + num(p + 1), guards_read_[p], lanes));
+      condition = conjunction(condition, call("guard" + num(p + 1), guards_read_[p], lanes, p));
     }
     if (p + 1 == count_ && identity(p)) return;
     const std::string head =
         condition.empty() ? (p ? "else" : "") : std::string(p ? "else if (" : "if (") + condition + ")";
     conditional(out, indent, head,
-                identity(p) ? skip : target + " = " + call("piece" + num(p + 1), values_read_[p], lanes) + ";");
+                identity(p) ? skip : target + " = " + call(function(p), values_read_[p], lanes, p) + ";");
   }
 }
 
@@ -156,7 +158,7 @@ void KernelPrinter::print_loop(Lines &out, int indent, const std::string &head, 
   out.append(matches);
 }
 
-void KernelPrinter::print_loads(Lines &out, int indent) {
+std::vector<std::string> KernelPrinter::vector_loads(std::vector<std::string> *gathered) {
   std::vector<uint32_t> args;
   bool keeps = false;
   for (size_t p = 0; p < count_; ++p) {
@@ -180,7 +182,13 @@ void KernelPrinter::print_loads(Lines &out, int indent) {
     loads.push_back((same_view(a) ? "v" : vector_name(a)) + " = " + loaded(a));
   }
   if (keeps && !own) loads.push_back("v = *" + outs_);
-  out.statements(indent, "", loads);
+  if (gathered) *gathered = std::move(gathers);
+  return loads;
+}
+
+void KernelPrinter::print_loads(Lines &out, int indent) {
+  std::vector<std::string> gathers;
+  out.statements(indent, "", vector_loads(&gathers));
   if (!gathers.empty()) out.statements(indent, "for (int k = 0; k < " + num(v_) + "; ++k) ", gathers);
 }
 

@@ -8,6 +8,7 @@ namespace elsewise::cuda {
 static constexpr size_t most_masked_pieces = 31; // bits of the mask, an int
 
 void KernelPrinter::choose_pieces() {
+  bodies_ = bodies(k_);
   while (count_ < k_.pieces.size()) {
     const size_t p = count_++;
     nothing_ &= identity(p);
@@ -16,6 +17,7 @@ void KernelPrinter::choose_pieces() {
     position_ |= values_read_[p].position || guards_read_[p].position;
     if (always(p) && !residual(p)) break;
   }
+  if (form_.segments) return;
   // A residual guard that no range bounds meets every vector: from there on no piece is alone, and the mask ends.
   size_t end = 0;
   bool straight = false;

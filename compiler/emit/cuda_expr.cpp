@@ -55,7 +55,8 @@ bool uniform_index(const Kernel &k, NodeId n, uint32_t &index) {
 // Leaves: nodes that a function is given, or that stand as literals.
 bool is_leaf(const Kernel &k, NodeId n) {
   uint32_t index;
-  return k[n].op == Op::Const || k[n].op == Op::Load || k[n].op == Op::Pos || uniform_index(k, n, index);
+  return k[n].op == Op::Const || k[n].op == Op::Load || k[n].op == Op::Pos || k[n].op == Op::Entry ||
+         uniform_index(k, n, index);
 }
 
 bool is_literal(const Kernel &k, NodeId n) {
@@ -226,6 +227,8 @@ private:
       const bool exact = (is_float(i.type) && !of_float) || i.type == DType::Bool || i.type == DType::I32;
       return {s, s[0] == '-' ? Prefix : Atom, exact};
     }
+    case Op::Entry:
+      return {"constants" + std::to_string(i.a + 1) + "[entry]", Atom, true};
     case Op::Load:
       if (i.type == DType::Bool) return {names_.args[i.a] + " != 0", Equality, true};
       return {names_.args[i.a], Atom, true};
@@ -564,6 +567,7 @@ Reads reads(const Kernel &k, NodeId root) {
     else if (k[n].op == Op::Load) r.args.push_back(k[n].a);
     else if (k[n].op == Op::Pos && k[n].a == flat_axis) r.position = true;
     else if (k[n].op == Op::Pos) r.axes.push_back(k[n].a);
+    else if (k[n].op == Op::Entry) r.entry = true;
     else {
       if (k[n].op == Op::Read) r.tables.push_back(k.reads[k[n].c].argument);
       for (NodeId o : operands(k, n)) stack.push_back(o);
@@ -596,6 +600,7 @@ void print_function(const Kernel &k, const KernelNames &names, Helpers &helpers,
   const std::string position = k.form.wide ? "i128 " : "i64 ";
   if (r.position) parameters.push_back(position + "i");
   for (uint32_t a : r.axes) parameters.push_back(position + names.axes[a]);
+  if (r.entry) parameters.push_back("int entry");
 
   const bool guard = type == "bool";
   const DType as = guard ? DType::Bool : k.outputs[0];

@@ -23,11 +23,12 @@ struct KernelNames {
 std::string typed_name(std::string name, DType);
 
 /// What a device function is given: elements of arguments, tensors read at indices, uniforms, the flat position, those
-/// of axes; in this order.
+/// of axes, the entry in tables; in this order.
 struct Reads {
   std::vector<uint32_t> args, tables, uniforms;
   bool position = false;
   std::vector<uint32_t> axes;
+  bool entry = false; // which constant of a table
 };
 
 /// What the root of a piece (or its guard) reads.

@@ -14,7 +14,7 @@ inline std::string conjunction(const std::string &a, const std::string &b) {
 }
 
 /// Prints one kernel. The parts stand in cuda.cpp (the whole and its signature), cuda_names.cpp, cuda_classify.cpp,
-/// cuda_bodies.cpp and cuda_flat.cpp.
+/// cuda_bodies.cpp, cuda_flat.cpp and cuda_segments.cpp.
 class KernelPrinter {
 public:
   explicit KernelPrinter(const Kernel &k)
@@ -49,7 +49,7 @@ private:
   std::string meets(size_t p) const;            // on some of [c, z)
   std::string matches(size_t p) const;          // at p
   // cuda_bodies.cpp
-  void print_straight(Lines &, int indent, size_t piece);
+  void print_straight(Lines &, int indent, size_t piece, bool have = false); // have: vectors are loaded
   void print_lanes(Lines &, int indent);
   void print_loads(Lines &, int indent); // of every operand that whole vectors hold; sets shared_
   void print_chain(Lines &, int indent);
@@ -60,7 +60,7 @@ private:
   std::string loaded(uint32_t a);
   std::string element(uint32_t a, bool lanes) const;
   std::string position(bool lanes) const;
-  std::string call(const std::string &name, const Reads &, bool lanes) const;
+  std::string call(const std::string &name, const Reads &, bool lanes, size_t piece) const;
   // The operand that shares the output's vector variable, no_node if none.
   uint32_t shared(const std::vector<uint32_t> &args) const;
   std::string vector_name(uint32_t a) const { return a == shared_ ? "v" : vectors_[a]; }
@@ -73,10 +73,24 @@ private:
   std::string flat_element(uint32_t a, bool lanes) const;
   std::string flat_matches(size_t p) const;
   std::string quotient(const std::string &of, int length) const; // of the extent (0), of row axis `length` - 1
+  // The loads of every vector that some piece reads; a body's vector is the output's where it can be: sets shared_.
+  // What no whole vector holds is taken by lane: `gathered`, of the flat form.
+  std::vector<std::string> vector_loads(std::vector<std::string> *gathered = nullptr);
+  // cuda_segments.cpp
+  void print_segments(Lines &);
+  void print_segment_tools(Lines &) const;
+  void print_search(Lines &, const std::string &own) const;
+  void print_segment_value(Lines &, int indent, const std::string &segment, bool lanes);
+  void print_segment_lanes(Lines &, int indent, bool loaded);
+  void print_segment_chain(Lines &, int indent);
+  std::vector<size_t> segment_bodies() const;
+  bool loads_early() const;
   // cuda.cpp
   void print_variables(Lines &, const std::string &body);
   void print_pieces(Lines &);
   std::vector<std::string> parameters() const;
+  void print_shared(size_t p, Lines &);
+  void print_tables(Lines &) const;
   void print_signature(Lines &);
   void print_item(Lines &);
   void print_whole(Lines &, DType) const;
@@ -115,6 +129,9 @@ private:
   static std::string box_suffix(size_t box, size_t range = 0) {
     return (box ? std::string(1, char('a' + box)) : "") + (range ? "x" : "");
   }
+  // The device function of a piece: pieces of one value share it where a table tells them apart.
+  std::string function(size_t p) const { return "piece" + num(int64_t(shares(p) ? bodies_[p] : p) + 1); }
+  bool shares(size_t p) const { return form_.segments || values_read_[p].entry; }
   bool always(size_t p) const { // no range says where this piece holds
     const auto &boxes = k_.pieces[p].boxes;
     return boxes.empty() || std::any_of(boxes.begin(), boxes.end(), [](const auto &box) { return box.empty(); });
@@ -139,14 +156,16 @@ private:
   std::vector<std::string> row_names_;          // by row axis: its position in the kernel's body
   bool small_rows_ = true;                      // no row's bound leaves 32 bits where form.narrow says so
   std::vector<Reads> values_read_, guards_read_;
-  size_t count_ = 0;                   // pieces that can be reached: a piece that always holds ends the list
-  size_t masked_ = 0;                  // pieces with a bit in the mask; 0: no mask
-  bool lanes_ = false;                 // vectors inside the row that no sole piece covers choose by lane
-  bool nothing_ = true;                // every piece is the element itself
-  bool position_ = false;              // some piece or guard reads the position as a value
-  uint32_t shared_ = ~0u;              // while a body is printed: see shared()
-  std::set<DType> vector_types_;       // that the text used
-  std::set<DType> whole_types_;        // whose vectors it loads by whole()
+  std::vector<uint32_t> bodies_; // by piece: the first with its value
+  std::string entry_;            // while calls are printed: which constant of a table they take; empty: the piece's
+  size_t count_ = 0;             // pieces that can be reached: a piece that always holds ends the list
+  size_t masked_ = 0;            // pieces with a bit in the mask; 0: no mask
+  bool lanes_ = false;           // vectors inside the row that no sole piece covers choose by lane
+  bool nothing_ = true;          // every piece is the element itself
+  bool position_ = false;        // some piece or guard reads the position as a value
+  uint32_t shared_ = ~0u;        // while a body is printed: see shared()
+  std::set<DType> vector_types_; // that the text used
+  std::set<DType> whole_types_;  // whose vectors it loads by whole()
   std::set<uint32_t> vector_operands_; // arguments whose vector variable the text used
   std::set<uint32_t> vector_pointers_;
 };

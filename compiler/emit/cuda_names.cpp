@@ -18,7 +18,7 @@ static constexpr const char *reserved[] = {
     "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void", "volatile",
     "wchar_t", "while", "xor", "xor_eq", "linux", "unix", "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize",
     // the kernel's own words
-    "elsewise", "whole", "Live", "live", "rowbase", "out_stride", "i"};
+    "elsewise", "whole", "Live", "live", "Segments", "segments", "segment_at", "rowbase", "out_stride", "entry", "i"};
 static constexpr const char *list_words[] = {"Items", "items", "item", "item_of", "block"}; // of Form::many
 
 // Those of the kernel's own words that mean nothing inside a device function, whose parameters may have such a name.
@@ -81,6 +81,9 @@ void KernelPrinter::choose_names() {
   for (const char *word : reserved) names_.taken.insert(word);
   if (form_.many) names_.taken.insert(std::begin(list_words), std::end(list_words));
   for (const std::string_view word : body_words) names_.taken.emplace(word);
+  if (form_.segments)
+    for (const char *word : {"from", "to", "mine", "now", "inside", "end"}) names_.taken.insert(word);
+  for (size_t t = 1; t <= k_.tables.size(); ++t) names_.taken.insert("constants" + num(int64_t(t)));
   for (const std::string &word : helper_words()) names_.taken.insert(word);
   for (int d = 0; d < dtype_count; ++d) names_.taken.insert(vector_type(DType(d)));
   if (form_.flat) {
@@ -113,6 +116,7 @@ void KernelPrinter::choose_names() {
   };
   for (size_t p = 0; p < count_; ++p) {
     bounds_.emplace_back();
+    if (form_.segments) continue;
     for (size_t x = 0; x < k_.pieces[p].boxes.size(); ++x) {
       const auto &box = k_.pieces[p].boxes[x];
       Bound &all = bounds_.back().emplace_back();

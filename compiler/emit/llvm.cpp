@@ -26,6 +26,10 @@ constexpr unsigned shared_chain_from = 5;
 // than the number of its loops.
 constexpr size_t own_function_from = 16;
 
+// From this many boxes on, a loop over a table of them looks for the piece of a segment: a test and a branch each are
+// compiled far longer than they run.
+constexpr size_t searched_from = 32;
+
 class Emitter {
 public:
   Emitter(const Kernel &kernel, LLVMContext &context, const CpuTarget &target)
@@ -48,7 +52,8 @@ public:
     apart = loops() >= own_function_from;
     frame.is_main = true;
     list_bounds();
-    if (apart) kept = b.CreateAlloca(b.getInt64Ty(), b.getInt64(most_bounds()), "bounds");
+    searched = can_search();
+    if (apart || searched) kept = b.CreateAlloca(b.getInt64Ty(), b.getInt64(most_bounds() + 2), "bounds");
     load_slots();
     make_scopes();
     BasicBlock *done = block("return");
@@ -66,6 +71,7 @@ private:
   struct Piece {
     bool everywhere; // no box: every position, as far as ranges go
     bool identity;   // nothing to do
+    bool shares;     // its body takes constants from tables, and serves all pieces of its shape
   };
 
   BasicBlock *block(const Twine &name) { return BasicBlock::Create(context, name, function); }
@@ -144,8 +150,11 @@ private:
   void load_slots() {
     slot_values.assign(infos.size(), nullptr);
     if (apart) return;
-    for (size_t i = 0; i < infos.size(); ++i) // Extent and Rows are the caller's, who passes ranges
-      if (infos[i].kind != SlotKind::Extent && infos[i].kind != SlotKind::Rows) slot_value(i);
+    for (size_t i = 0; i < infos.size(); ++i) { // Extent and Rows are the caller's, who passes ranges
+      const SlotKind kind = infos[i].kind;
+      const bool elsewhere = kept && (kind == SlotKind::Begin || kind == SlotKind::End);
+      if (kind != SlotKind::Extent && kind != SlotKind::Rows && !elsewhere) slot_value(i);
+    }
   }
   Value *load(const SlotInfo &s, size_t i) {
     if (s.kind == SlotKind::Out || s.kind == SlotKind::In || s.kind == SlotKind::Table)
@@ -267,7 +276,7 @@ private:
     if (k[node].stage == Stage::Row) {
       bound = near(value(node));
     } else if (const auto found = bound_slots.find({node, axis}); found != bound_slots.end()) {
-      bound = apart ? load(infos[found->second], found->second) : slot_value(found->second);
+      bound = kept ? load(infos[found->second], found->second) : slot_value(found->second);
     } else {
       broken = "a bound is not in the list of launch arguments";
       return bound = b.getInt64(0);
@@ -293,8 +302,18 @@ private:
     for (uint32_t p = 0; p < k.pieces.size(); ++p) {
       bool everywhere = k.pieces[p].boxes.empty();
       for (const auto &box : k.pieces[p].boxes) everywhere |= box.empty();
-      pieces.push_back({everywhere, is_identity(k, p)});
+      const auto varies = [&](NodeId v) { return entry_below[v]; };
+      pieces.push_back({everywhere, is_identity(k, p), llvm::any_of(k.pieces[p].values, varies)});
     }
+  }
+  // By node: some constant of a table stands at or below it, so that its value depends on the piece.
+  std::vector<bool> depends_on_entry() const {
+    std::vector<bool> is(k.insts.size());
+    for (NodeId n = 0; n < k.insts.size(); ++n) {
+      is[n] = k[n].op == Op::Entry;
+      for (const NodeId o : operands(k, n)) is[n] = is[n] || is[o];
+    }
+    return is;
   }
 
   // Every end of the box: where it begins, then where it ends.
@@ -352,6 +371,11 @@ private:
     load_broadcasts();
     for (const elsewise::Piece &piece : k.pieces)
       for (const auto &box : piece.boxes) each_end(box, [&](NodeId node, uint8_t axis, bool) { keep(node, axis); });
+    if (searched)
+      for (const bool begin : {true, false}) { // what a box lacks: reached by every position, and by none
+        const auto at = kept_at.insert({{no_node, uint8_t(begin)}, kept_at.size()}).first;
+        b.CreateStore(b.getInt64(begin ? 0 : INT64_MAX), kept_place(b.getInt64(at->second)));
+      }
     Value *begin = function->getArg(3), *end = function->getArg(4);
     BasicBlock *entry = b.GetInsertBlock(), *segment = block("segment"), *work = block("classify"),
                *next = block("segment.next");
@@ -390,20 +414,115 @@ private:
     return any;
   }
 
+  // Whether the first box that holds says all of a segment.
+  bool can_search() const {
+    size_t boxes = 0;
+    for (const elsewise::Piece &piece : k.pieces) {
+      if (piece.guard != no_node) return false;
+      for (const auto &box : piece.boxes) {
+        size_t begins = 0, ends = 0;
+        each_end(box, [&](NodeId, uint8_t, bool begin) { ++(begin ? begins : ends); });
+        if (begins > 1 || ends > 1) return false;
+      }
+      boxes += std::max<size_t>(piece.boxes.size(), 1);
+    }
+    return boxes >= searched_from;
+  }
+
+  // Goes to the piece of the first box that holds at c. Pieces cover every position, so the last one has an open box.
+  void search(BasicBlock *next) {
+    llvm::Type *i64 = b.getInt64Ty(), *i32 = b.getInt32Ty();
+    auto open = [&](bool begin) { return uint32_t(kept_at.at({no_node, uint8_t(begin)})); };
+    struct Body {
+      uint32_t piece;
+      BasicBlock *at;
+    };
+    std::vector<Body> list;
+    DenseMap<uint32_t, uint32_t> number; // by piece: its body's, from 1 on
+    std::vector<uint32_t> rows[4];       // by box: where it begins and ends in `kept`, its body, its constants
+    for (uint32_t p = 0; p < k.pieces.size(); ++p) {
+      uint32_t which = 0;
+      if (!pieces[p].identity) {
+        const uint32_t same = pieces[p].shares ? body[p] : p;
+        which = number[same];
+        if (!which) {
+          list.push_back({p, block("piece" + Twine(p + 1))});
+          which = number[same] = uint32_t(list.size());
+        }
+      }
+      auto add = [&](uint32_t begin, uint32_t end) {
+        const uint32_t row[] = {begin, end, which, k.pieces[p].entry};
+        for (int r = 0; r < 4; ++r) rows[r].push_back(row[r]);
+      };
+      const bool last = pieces[p].everywhere || p + 1 == k.pieces.size();
+      if (last) {
+        add(open(true), open(false));
+        break;
+      }
+      for (const auto &box : k.pieces[p].boxes) {
+        uint32_t begin = ~0u, end = ~0u;
+        each_end(box, [&](NodeId node, uint8_t axis, bool begins) {
+          (begins ? begin : end) = uint32_t(kept_at.at({node, axis}));
+        });
+        add(begin == ~0u ? open(true) : begin, end == ~0u ? open(false) : end);
+      }
+    }
+    Value *table[4];
+    for (int r = 0; r < 4; ++r) {
+      llvm::Constant *all = ConstantDataArray::get(context, rows[r]);
+      table[r] = new GlobalVariable(*module, all->getType(), true, GlobalValue::PrivateLinkage, all, "boxes");
+    }
+    BasicBlock *before = b.GetInsertBlock(), *loop = block("search"), *miss = block("search.next"),
+               *found = block("found");
+    b.CreateBr(loop);
+    b.SetInsertPoint(loop);
+    PHINode *i = b.CreatePHI(i64, 2, "box");
+    i->addIncoming(b.getInt64(0), before);
+    auto read = [&](int r) {
+      return b.CreateZExt(b.CreateAlignedLoad(i32, b.CreateInBoundsGEP(i32, table[r], i), Align(4)), i64);
+    };
+    auto kept_bound = [&](int r) { return b.CreateAlignedLoad(i64, kept_place(read(r)), Align(8)); };
+    Value *inside = b.CreateAnd(b.CreateICmpSLE(kept_bound(0), c), b.CreateICmpSLT(c, kept_bound(1)));
+    b.CreateCondBr(inside, found, miss);
+    b.SetInsertPoint(miss);
+    i->addIncoming(b.CreateAdd(i, b.getInt64(1)), miss);
+    b.CreateBr(loop);
+    b.SetInsertPoint(found);
+    Value *entry = read(3);
+    SwitchInst *to = b.CreateSwitch(read(2), next, unsigned(list.size()));
+    for (uint32_t n = 0; n < list.size(); ++n) {
+      to->addCase(b.getInt64(n + 1), list[n].at);
+      b.SetInsertPoint(list[n].at);
+      frame.entry = pieces[list[n].piece].shares ? entry : nullptr;
+      if (apart) call_piece(list[n].piece, false, next);
+      else piece_loop(list[n].piece, false, next);
+    }
+  }
+
   // Goes to the first piece that can match. Pieces cover every position, so the last one needs no test.
   void dispatch(BasicBlock *next) {
+    if (searched) return search(next);
     const uint32_t count = uint32_t(k.pieces.size());
     uint32_t guarded = 0, first_guarded = count;
     for (uint32_t p = count; p-- > 0;)
       if (k.pieces[p].guard != no_node) ++guarded, first_guarded = p;
     BasicBlock *shared = nullptr;
     std::vector<std::pair<uint32_t, BasicBlock *>> pending;
+    DenseMap<uint32_t, PHINode *> entries; // by the first piece of a shared body: which of its pieces came there
     for (uint32_t p = 0; p < count; ++p) {
       const bool chain = k.pieces[p].guard != no_node && p + 1 < count;
       BasicBlock *target = next;
       if (chain && guarded >= shared_chain_from) {
         if (!shared) pending.push_back({first_guarded, shared = block("chain")});
         target = shared;
+      } else if (pieces[p].shares) {
+        PHINode *&entry = entries[body[p]];
+        if (!entry) {
+          pending.push_back({p, block("piece" + Twine(p + 1))});
+          entry = PHINode::Create(b.getInt64Ty(), 2, "entry", pending.back().second);
+        }
+        entry->addIncoming(b.getInt64(k.pieces[p].entry), b.GetInsertBlock());
+        target = entry->getParent();
       } else if (chain || !pieces[p].identity) {
         target = block("piece" + Twine(p + 1));
         pending.push_back({p, target});
@@ -419,6 +538,7 @@ private:
     }
     for (auto [p, target] : pending) {
       b.SetInsertPoint(target);
+      frame.entry = pieces[p].shares && target != shared ? entries.lookup(body[p]) : nullptr;
       if (apart) call_piece(p, target == shared, next);
       else piece_loop(p, target == shared, next);
     }
@@ -436,7 +556,7 @@ private:
   // Loops that the kernel will have.
   size_t loops() const {
     size_t count = 0;
-    for (const Piece &piece : pieces) count += !piece.identity;
+    for (uint32_t p = 0; p < pieces.size(); ++p) count += !pieces[p].identity && (!pieces[p].shares || body[p] == p);
     return count;
   }
 
@@ -447,6 +567,7 @@ private:
     std::vector<Value *> slot_values, out, in, at;
     DenseMap<NodeId, Value *> row_values;
     Value *rowbase = nullptr, *c = nullptr, *stop = nullptr, *end = nullptr;
+    Value *entry = nullptr; // of the piece, where its body serves several
     DenseMap<uint32_t, std::pair<Value *, Value *>> broadcast;
     std::map<std::pair<NodeId, uint8_t>, Value *> bounds;
     Instruction *ahead = nullptr;
@@ -458,6 +579,7 @@ private:
     std::vector<llvm::Type *> types{b.getPtrTy(), i64, i64, i64};
     std::vector<Value *> given{function->getArg(0), frame.end, c, stop};
     for (Value *position : at) types.push_back(i64), given.push_back(position);
+    if (frame.entry) types.push_back(i64), given.push_back(frame.entry);
     const std::string name = b.GetInsertBlock()->getName().str();
     Function *f =
         Function::Create(FunctionType::get(b.getVoidTy(), types, false), GlobalValue::InternalLinkage, name, *module);
@@ -471,6 +593,7 @@ private:
     own.c = f->getArg(2), own.stop = f->getArg(3);
     own.c->setName("c"), own.stop->setName("stop");
     for (size_t d = 0; d < at.size(); ++d) own.at.push_back(f->getArg(unsigned(4 + d)));
+    if (frame.entry) own.entry = f->getArg(unsigned(4 + at.size()));
     std::swap(frame, own);
     b.SetInsertPoint(block("entry"));
     if (k.form.rows == 0) enter_sole_row();
@@ -516,6 +639,7 @@ private:
     t = b.CreatePHI(b.getInt64Ty(), 2, "t"); // counts from the segment's start
     t->addIncoming(from, entry);
     values.clear(), raw.clear();
+    if (choices.size() > 1) frame.entry = nullptr; // each brings its own
     const std::vector<Value *> result = must_branch(choices) ? branches(choices) : selects(choices);
     for (size_t o = 0; o < k.outputs.size(); ++o)
       annotate(
@@ -536,11 +660,41 @@ private:
       Value *chosen = last || piece.guard == no_node ? nullptr : value(piece.guard);
       if (!last && choices[i].holds) chosen = chosen ? b.CreateAnd(choices[i].holds, chosen) : choices[i].holds;
       for (size_t o = 0; o < k.outputs.size(); ++o) {
+        take_entry(piece);
         Value *v = stored(piece.values[o], k.outputs[o]);
         result[o] = last ? v : b.CreateSelect(chosen, v, result[o]);
       }
     }
     return result;
+  }
+
+  // Values worked out for another piece of the shape are not this one's.
+  void take_entry(const elsewise::Piece &piece) {
+    if (k.tables.empty() || frame.entry) return;
+    piece_entry = piece.entry;
+    for (auto *known : {&values, &raw})
+      for (NodeId n = 0; n < k.insts.size(); ++n)
+        if (entry_below[n]) known->erase(n);
+  }
+
+  // A constant of a table: the same along the segment.
+  Value *entry(NodeId n) {
+    const Table &table = k.tables[k[n].a];
+    llvm::Type *type = arithmetic.memory_type(table.type);
+    GlobalVariable *&global = tables[k[n].a];
+    if (!global) {
+      SmallVector<llvm::Constant *> all;
+      for (const elsewise::Constant &c : table.entries)
+        all.push_back(cast<llvm::Constant>(arithmetic.to_memory(table.type, arithmetic.constant(table.type, c))));
+      auto *array = ArrayType::get(type, all.size());
+      global = new GlobalVariable(*module, array, true, GlobalValue::PrivateLinkage, ConstantArray::get(array, all),
+                                  "constants");
+    }
+    Value *which = frame.entry ? frame.entry : b.getInt64(piece_entry);
+    IRBuilderBase::InsertPointGuard guard(b);
+    b.SetInsertPoint(ahead);
+    return arithmetic.from_memory(
+        table.type, b.CreateAlignedLoad(type, b.CreateInBoundsGEP(type, global, which), Align(bytes(table.type))));
   }
 
   // Some piece reads what its guard alone, or a guard that failed before it, keeps in bounds.
@@ -564,6 +718,7 @@ private:
     auto arm = [&](const elsewise::Piece &piece) {
       const auto kept_values = values, kept_raw = raw;
       std::vector<Value *> all;
+      take_entry(piece);
       for (size_t o = 0; o < k.outputs.size(); ++o) all.push_back(stored(piece.values[o], k.outputs[o]));
       arms.push_back({b.GetInsertBlock(), std::move(all)});
       b.CreateBr(done);
@@ -877,6 +1032,8 @@ private:
     case Op::Len:
       if (i.a == no_axis) return b.CreateSExt(frame.end, arithmetic.type(DType::Index)); // or the chunk's end
       break;
+    case Op::Entry:
+      return entry(n);
     case Op::Param:
     case Op::ArgLen:
     case Op::Origin:
@@ -906,12 +1063,17 @@ private:
   Arithmetic arithmetic;
   const std::vector<SlotInfo> infos;
   const bool flat = uses_flat(k);
+  const std::vector<uint32_t> body = bodies(k);
+  const std::vector<bool> entry_below = depends_on_entry();
+  DenseMap<uint32_t, GlobalVariable *> tables;
+  uint32_t piece_entry = 0; // of the piece at hand, where its body serves it alone
   std::vector<Piece> pieces;
   std::map<std::tuple<SlotKind, uint32_t, uint32_t>, size_t> slot_of; // the first of a kind, index and box
   std::map<std::pair<NodeId, uint8_t>, size_t> bound_slots;
   DenseMap<NodeId, size_t> uniform_slots;
   Value *nothing = nullptr; // zeros()
   bool apart = false;       // loops are functions
+  bool searched = false;    // a table of boxes says which
   Value *kept = nullptr;    // where bounds stand in memory
   std::map<std::pair<NodeId, uint8_t>, size_t> kept_at;
   MDNode *out_scope = nullptr, *in_scope = nullptr;

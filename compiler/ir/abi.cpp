@@ -3,6 +3,7 @@
 #include "compiler/ir/abi.h"
 #include "compiler/ir/axes.h"
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace elsewise {
@@ -63,6 +64,59 @@ ItemLayout item_layout(const Kernel &k) {
   return l;
 }
 
+bool can_have_segments(const Kernel &k) {
+  if (k.pieces.size() > 65535) return false; // their numbers have two bytes
+  for (const Piece &p : k.pieces) {
+    if (p.guard != no_node) return false;
+    for (const auto &box : p.boxes)
+      for (const Range &r : box) {
+        if (r.axis == flat_axis && (k.form.rows != 0 || !k.form.unit_pitch)) return false;
+        for (const NodeId bound : {r.lo, r.hi})
+          if (bound != no_node && k[bound].stage != Stage::Host) return false;
+      }
+  }
+  return true;
+}
+
+std::vector<uint32_t> bodies(const Kernel &k) {
+  std::map<std::vector<NodeId>, uint32_t> first;
+  std::vector<uint32_t> of;
+  for (uint32_t p = 0; p < k.pieces.size(); ++p) of.push_back(first.insert({k.pieces[p].values, p}).first->second);
+  return of;
+}
+
+bool takes_entry(const Kernel &k, NodeId value) {
+  std::vector<NodeId> open{value};
+  std::set<NodeId> seen;
+  while (!open.empty()) {
+    const NodeId n = open.back();
+    open.pop_back();
+    if (!seen.insert(n).second) continue;
+    if (k[n].op == Op::Entry) return true;
+    for (const NodeId o : operands(k, n)) open.push_back(o);
+  }
+  return false;
+}
+
+SegmentLayout segment_layout(const Kernel &k) {
+  SegmentLayout at;
+  at.count = k.form.segments;
+  at.begin_bytes = k.form.narrow ? 4 : 8;
+  at.piece_bytes = k.pieces.size() < 256 ? 1 : 2;
+  at.entries = !k.tables.empty();
+  auto up = [](size_t n, size_t to) { return (n + to - 1) / to * to; };
+  at.piece_at = size_t(at.count) * at.begin_bytes;
+  at.entry_at = up(at.piece_at + size_t(at.count) * at.piece_bytes, at.entries ? 2 : 1);
+  at.size = up(at.entry_at + (at.entries ? size_t(at.count) * 2 : 0), at.begin_bytes);
+  return at;
+}
+
+size_t slot_bytes(const Kernel &k, const SlotInfo &s) {
+  return s.kind == SlotKind::Live       ? sizeof(LiveRanges)
+         : s.kind == SlotKind::Segments ? segment_layout(k).size
+                                        : sizeof(Slot);
+}
+
 NodeId bound_node(const Kernel &k, const SlotInfo &s) {
   if (s.kind != SlotKind::Begin && s.kind != SlotKind::End) return no_node;
   const Range &r = k.pieces[s.index].boxes[s.box][s.range];
@@ -109,7 +163,8 @@ std::vector<SlotInfo> slots(const Kernel &k, Backend backend) {
   for (uint32_t u = 0; u < k.uniforms.size(); ++u) add(SlotKind::Uniform, u, 0, k[k.uniforms[u]].type);
   if (rows) add(SlotKind::Rows);
   add(SlotKind::Extent);
-  for (uint32_t p = 0; p < k.pieces.size(); ++p)
+  const bool segments = gpu && f.segments;
+  for (uint32_t p = 0; !segments && p < k.pieces.size(); ++p)
     for (uint32_t b = 0; b < k.pieces[p].boxes.size(); ++b) {
       const auto &box = k.pieces[p].boxes[b];
       for (uint8_t i = 0; i < box.size(); ++i)
@@ -143,6 +198,7 @@ std::vector<SlotInfo> slots(const Kernel &k, Backend backend) {
   if (gpu) add(SlotKind::Shift);
   if (gpu && rows && !flat) add(SlotKind::Blocks);
   if (gpu && has_live(k)) add(SlotKind::Live);
+  if (segments) add(SlotKind::Segments);
   return list;
 }
 

@@ -41,6 +41,7 @@ enum class SlotKind : uint8_t {
   Shift,        // int32: (out's address / size) mod V                          (GPU only)
   Blocks,       // uint32: blocks along the inner axis                          (GPU only, form.rows > 0, !form.flat)
   Live,         // LiveRanges by value: 48 bytes                                (GPU only, see has_live)
+  Segments,     // a table by value, see SegmentLayout; there is no Begin or End then (GPU only, form.segments)
 };
 
 struct SlotInfo {
@@ -56,6 +57,27 @@ struct LiveRanges {
   int64_t first[4];
   uint32_t begin[4];
 };
+
+/// How the table of segments lies in memory: `count` places where a segment begins, ascending, of `begin_bytes` (4 in
+/// the narrow form, else 8); for each its piece, a number from 1 on, the first of those with the same values; where
+/// some value needs it, Piece::entry in two bytes. The first begins at 0; what is not used begins at the most that the
+/// type holds, and at least one is not.
+struct SegmentLayout {
+  uint32_t count = 0, begin_bytes = 8, piece_bytes = 1;
+  bool entries = false;
+  size_t piece_at = 0, entry_at = 0, size = 0;
+};
+SegmentLayout segment_layout(const Kernel &);
+/// Every range is the host's and cuts each row at the same places, and no element decides its piece: so a table can
+/// tell it.
+bool can_have_segments(const Kernel &);
+/// By piece: the first one with the same values, whose body it shares.
+std::vector<uint32_t> bodies(const Kernel &);
+/// Some value is in a table.
+bool takes_entry(const Kernel &, NodeId value);
+
+/// Bytes of a slot: eight but for tables.
+size_t slot_bytes(const Kernel &, const SlotInfo &);
 
 /// True if some piece reads or bounds a flat position.
 bool uses_flat(const Kernel &);

@@ -39,7 +39,7 @@ static bool same(const Kernel &k, const Inst &a, const Inst &b) {
 Stage natural_stage(const Kernel &k, const Inst &i) {
   if (i.op == Op::Const || i.op == Op::Param || i.op == Op::Len || i.op == Op::ArgLen || i.op == Op::Origin)
     return Stage::Host;
-  if (i.op == Op::Load) return Stage::Element;
+  if (i.op == Op::Load || i.op == Op::Entry) return Stage::Element;
   const auto &rows = k.form.row_axes;
   if (i.op == Op::Pos) {
     return std::find(rows.begin(), rows.end(), i.a) == rows.end() ? Stage::Element : Stage::Row;
@@ -105,6 +105,9 @@ NodeId Builder::arg_len(uint32_t argument, int32_t dim) {
   return intern({.op = Op::ArgLen, .type = DType::Index, .a = argument, .b = uint32_t(dim)});
 }
 NodeId Builder::pos(uint32_t axis) { return intern({.op = Op::Pos, .type = DType::Index, .a = axis}); }
+NodeId Builder::entry(uint32_t table) {
+  return intern({.op = Op::Entry, .type = kernel_.tables[table].type, .a = table});
+}
 NodeId Builder::origin(uint32_t axis) { return intern({.op = Op::Origin, .type = DType::Index, .a = axis}); }
 NodeId Builder::load(uint32_t argument) {
   return intern({.op = Op::Load, .type = kernel_.arguments[argument].type.dtype, .a = argument});

@@ -47,6 +47,8 @@ enum class Op : uint8_t {
           // operands are one Index node an axis of the argument; if sub is 1, a Bool node stands before them, and where
           // it is false nothing is read and the element is 0
   Origin, // a: as Pos: the domain's position at which the window begins. Host; only where Form::window
+  Entry,  // a: index into Kernel::tables; the constant at Piece::entry of the piece whose value this is. Element; in no
+          // guard and no bound
 };
 enum class UnaryOp : uint8_t { Neg, BitNot };
 enum class BinaryOp : uint8_t { Add, Sub, Mul, Div, FloorDiv, Mod, Pow, Shl, Shr, BitAnd, BitOr, BitXor };
@@ -118,6 +120,7 @@ struct Piece {
                                          // range an axis in a box
   NodeId guard = no_node; // Bool; before the ranges pass the whole guard, afterwards the residual that no range can say
   std::vector<NodeId> values; // one an output, of Kernel::outputs' type
+  uint32_t entry = 0;         // which constant of a table its values take
   Span where;
   std::string text;              // the piece's source on one line, for comments
   uint32_t line = 1, column = 1; // where it starts, in characters
@@ -131,6 +134,12 @@ struct Axis {
 
 /// An axis counted from the left, of one that is counted from the right where it is negative.
 inline int64_t from_left(int64_t dim, size_t rank) { return dim < 0 ? dim + int64_t(rank) : dim; }
+
+/// Constants in which pieces of one shape differ, so that one body serves them all.
+struct Table {
+  DType type;
+  std::vector<Constant> entries;
+};
 
 struct Argument {
   std::string name;
@@ -178,6 +187,8 @@ struct Form {
   bool flat = false;           // rows > 0, GPU: `out` is dense over rows x inner axis, and a thread takes V consecutive
                                // positions of it across the ends of rows. Vector and Scalar: dense as `out` is; a
                                // position in a row fits 32 bits
+  uint16_t segments = 0;       // room in the table that finds a position's piece (GPU only, see Segments in abi.h); 0:
+                               // there is none
   Access out = Access::Vector; // Vector or Strided
   std::vector<Access> args;    // by argument; parameters: Absent
   std::vector<bool> same_view; // by argument: the identical view as `out`: no restrict, one pointer
@@ -197,6 +208,7 @@ struct Kernel {
                            // nowhere); may be shorter than insts
   std::vector<NodeId> operands;
   std::vector<Constant> constants;
+  std::vector<Table> tables;
   std::vector<Reading> reads; // equal ones are one
   std::vector<Argument> arguments;
   std::vector<Axis> axes;
@@ -236,6 +248,7 @@ public:
   NodeId pos(uint32_t axis);
   NodeId origin(uint32_t axis);
   NodeId arg_len(uint32_t argument, int32_t dim);
+  NodeId entry(uint32_t table);
   NodeId load(uint32_t argument);
   NodeId unary(UnaryOp, NodeId);
   NodeId binary(BinaryOp, NodeId, NodeId);

@@ -5,8 +5,8 @@
 namespace elsewise {
 
 const char *spelling(Op op) {
-  static constexpr const char *names[] = {"const",   "param", "len",   "pos",  "arglen", "load", "unary", "binary",
-                                          "compare", "logic", "where", "cast", "call",   "read", "origin"};
+  static constexpr const char *names[] = {"const",   "param", "len",   "pos",  "arglen", "load", "unary",  "binary",
+                                          "compare", "logic", "where", "cast", "call",   "read", "origin", "entry"};
   return names[int(op)];
 }
 const char *spelling(UnaryOp op) {
@@ -30,7 +30,7 @@ const char *spelling(LogicOp op) {
 bool is_form_word(std::string_view s) {
   const bool row_axis = s.size() > 1 && s[0] == 'r' && s.find_first_not_of("0123456789", 1) == s.npos;
   return row_axis || s == "inner" || s == "pitched" || s == "wide" || s == "narrow" || s == "window" || s == "many" ||
-         s == "flat";
+         s == "flat" || s == "segments";
 }
 
 CompareOp mirrored(CompareOp op) {
@@ -47,6 +47,7 @@ std::vector<NodeId> operands(const Kernel &k, const Inst &i) {
   case Op::ArgLen:
   case Op::Origin:
   case Op::Load:
+  case Op::Entry:
     return {};
   case Op::Unary:
   case Op::Cast:

@@ -31,6 +31,11 @@ std::string shortest(DType d, double v) {
   return {text, r.ptr};
 }
 
+std::string constant(DType d, const Constant &c) {
+  if (is_float(d)) return shortest(d, c.real);
+  return d == DType::Bool ? (c.integer ? "true" : "false") : decimal(c.integer);
+}
+
 void quoted(raw_ostream &out, std::string_view s) {
   out << '"';
   for (const char c : s)
@@ -44,7 +49,7 @@ void quoted(raw_ostream &out, std::string_view s) {
 
 // A name in quotes where it would be taken for one of this text's own words.
 void name(raw_ostream &out, std::string_view s) {
-  static constexpr std::string_view words[] = {"row", "flat", "in", "and", "or", "when", "same", "dense"};
+  static constexpr std::string_view words[] = {"row", "flat", "in", "and", "or", "when", "same", "dense", "entry"};
   if (is_form_word(s) || std::find(std::begin(words), std::end(words), s) != std::end(words)) quoted(out, s);
   else out << s;
 }
@@ -116,14 +121,9 @@ void node(raw_ostream &out, const Kernel &k, NodeId n) {
   const Inst &i = k[n];
   out << "  %" << n << " = ";
   switch (i.op) {
-  case Op::Const: {
-    const Constant &c = k.constants[i.a];
-    out << "const "
-        << (is_float(i.type)        ? shortest(i.type, c.real)
-            : i.type == DType::Bool ? (c.integer ? "true" : "false")
-                                    : decimal(c.integer));
+  case Op::Const:
+    out << "const " << constant(i.type, k.constants[i.a]);
     break;
-  }
   case Op::Param:
   case Op::Load:
     out << elsewise::spelling(i.op) << ' ';
@@ -133,6 +133,9 @@ void node(raw_ostream &out, const Kernel &k, NodeId n) {
   case Op::Pos:
   case Op::Origin:
     out << elsewise::spelling(i.op) << ' ', axis(out, k, i.a);
+    break;
+  case Op::Entry:
+    out << "entry " << i.a;
     break;
   case Op::ArgLen:
     out << "arglen ";
@@ -186,6 +189,7 @@ void piece(raw_ostream &out, const Kernel &k, const Piece &p) {
     word = " or ";
   }
   if (p.guard != no_node) out << " when %" << p.guard;
+  if (p.entry) out << " entry " << p.entry;
   out << " ->";
   for (const NodeId v : p.values) out << " %" << v;
   if (!p.text.empty()) out << ' ', quoted(out, p.text);
@@ -224,6 +228,7 @@ void form(raw_ostream &out, const Kernel &k) {
   if (f.window) out << " window";
   if (f.many) out << " many(" << f.many << ')';
   if (f.flat) out << " flat";
+  if (f.segments) out << " segments " << f.segments;
   out << '\n';
 }
 
@@ -262,6 +267,11 @@ std::string print(const Kernel &k) {
   for (const DType d : k.outputs) out << ' ' << spelling(d);
   if (!k.source.empty()) out << ' ', quoted(out, k.source);
   out << '\n';
+  for (const Table &t : k.tables) {
+    out << "  table " << spelling(t.type);
+    for (size_t e = 0; e < t.entries.size(); ++e) out << (e ? ", " : " ") << constant(t.type, t.entries[e]);
+    out << '\n';
+  }
   for (NodeId n = 0; n < k.insts.size(); ++n) node(out, k, n);
   for (const Piece &p : k.pieces) piece(out, k, p);
   for (const Check &c : k.checks) check(out, c);

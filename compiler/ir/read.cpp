@@ -230,6 +230,8 @@ private:
       head_line = all;
     } else if (text[at] == '%') {
       instruction(all);
+    } else if (is("table")) {
+      table();
     } else if (is("piece")) {
       piece();
       piece_lines.push_back(all);
@@ -261,7 +263,7 @@ private:
     } else if (is("kernel")) {
       fault(Code::IrTwice, all, {"`kernel`"});
     } else {
-      expected("a node, `piece`, `check`, `form`, `host`, `uniforms`, `rows`, `guard` or `body`");
+      expected("a node, `table`, `piece`, `check`, `form`, `host`, `uniforms`, `rows`, `guard` or `body`");
     }
     ended();
   }
@@ -369,6 +371,7 @@ private:
     else if (s == spelling(Op::Len)) i.op = Op::Len, i.a = axis();
     else if (s == spelling(Op::Pos)) i.op = Op::Pos, i.a = axis();
     else if (s == spelling(Op::Origin)) i.op = Op::Origin, i.a = axis();
+    else if (s == spelling(Op::Entry)) i.op = Op::Entry, i.a = number<uint32_t>(0, ~0u);
     else if (s == spelling(Op::ArgLen)) {
       i.op = Op::ArgLen, i.a = argument();
       i.b = uint32_t(number<int>(-int(most_axes), int(most_axes) - 1));
@@ -464,7 +467,20 @@ private:
     return false;
   }
 
-  uint32_t constant(DType type, Span literal) {
+  /// `table f32 0.5, 0.25`
+  void table() {
+    Table t{dtype(true), {}};
+    do {
+      blanks();
+      Span literal{at, at};
+      while (at < end && text[at] != ' ' && text[at] != '\t' && text[at] != ',') ++at;
+      literal.end = at;
+      t.entries.push_back(value(t.type, literal));
+    } while (!wrong && is(","));
+    k.tables.push_back(std::move(t));
+  }
+
+  Constant value(DType type, Span literal) {
     const std::string_view s = source.slice(literal);
     Constant c;
     bool good = true;
@@ -477,6 +493,10 @@ private:
       good = whole(s, c.integer) && (type == DType::Index || fits(type, c.integer));
     }
     if (!good) fault(Code::IrInexact, literal, {std::string(s), spelling(type)});
+    return c;
+  }
+  uint32_t constant(DType type, Span literal) {
+    const Constant c = value(type, literal);
     const auto same = [&](const Constant &o) {
       return o.integer == c.integer && std::bit_cast<uint64_t>(o.real) == std::bit_cast<uint64_t>(c.real);
     };
@@ -518,6 +538,7 @@ private:
 
   void piece() {
     Piece p;
+    auto entry = [&] { p.entry = number<uint32_t>(1, ~0u); };
     p.line = number<uint32_t>(1, ~0u);
     want(":");
     p.column = number<uint32_t>(1, ~0u);
@@ -525,6 +546,10 @@ private:
     while (!done() && text[at] != '-') {
       if (is("when")) {
         p.guard = node();
+        break;
+      }
+      if (is("entry")) {
+        entry();
         break;
       }
       if (p.boxes.empty() || is("or")) p.boxes.emplace_back();
@@ -535,6 +560,7 @@ private:
       if (!is(")")) r.hi = node(), want(")");
       p.boxes.back().push_back(r);
     }
+    if (p.guard != no_node && is("entry")) entry();
     want("->");
     while (!done() && text[at] == '%') p.values.push_back(node());
     if (p.values.empty()) expected("a node");
@@ -582,6 +608,7 @@ private:
     f.window = is("window");
     if (is("many")) want("("), f.many = number<uint16_t>(1, 65535), want(")");
     f.flat = is("flat");
+    if (is("segments")) f.segments = uint16_t(number<unsigned>(1, 65535));
     k.form = std::move(f);
   }
 

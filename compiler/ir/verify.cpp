@@ -84,6 +84,10 @@ std::string types(const Kernel &k, const Inst &i) {
     if (i.a >= k.arguments.size() || k.arguments[i.a].type.kind != ArgKind::Tensor)
       return "measures what is not a tensor";
     return i.type == DType::Index ? "" : "is a length and no index";
+  case Op::Entry:
+    if (i.a >= k.tables.size()) return "is not in the list of tables";
+    if (i.type == DType::Index) return "is an index, and no piece has its own";
+    return i.type == k.tables[i.a].type ? "" : "has not the type of its table";
   case Op::Unary:
     if (type(i.a) != i.type) return "has not the type of its operand";
     if (!arithmetic(i.type)) return "works in a type that has no arithmetic";
@@ -158,6 +162,22 @@ std::string piece(const Kernel &k, const Piece &p) {
   return {};
 }
 
+// By node: how many entries the shortest table has that the node takes one of; none: ~0.
+std::vector<size_t> entries(const Kernel &k) {
+  std::vector<size_t> most(k.insts.size(), ~size_t(0));
+  for (NodeId n = 0; n < k.insts.size(); ++n) {
+    if (k[n].op == Op::Entry) most[n] = k.tables[k[n].a].entries.size();
+    for (const NodeId o : operands(k, n)) most[n] = std::min(most[n], most[o]);
+  }
+  return most;
+}
+
+std::string entry(const Piece &p, const std::vector<size_t> &most) {
+  for (const NodeId v : p.values)
+    if (p.entry >= most[v]) return "takes a constant that its table lacks";
+  return p.guard != no_node && most[p.guard] != ~size_t(0) ? "has a guard that depends on the piece" : "";
+}
+
 std::string check(const Kernel &k, const Check &c) {
   if (c.node >= k.insts.size() || k[c.node].stage != Stage::Host) return "looks at a node that is not the host's";
   if (c.piece != ~0u && c.piece >= k.pieces.size()) return "belongs to no piece";
@@ -191,6 +211,8 @@ std::string form(const Kernel &k) {
     return "has a column of a row, which only the flat form knows";
   if (f.out != Access::Vector && f.out != Access::Strided)
     return "writes neither along the inner axis nor with a stride";
+  if (f.segments && (f.segments < 2 || !can_have_segments(k)))
+    return "cuts rows into segments that the host cannot know";
   if (f.vector > 16 || f.vector & (f.vector - 1)) return "gives a thread positions that are no power of two up to 16";
   if (f.many && (f.rows || f.window || item_layout(k).capacity < 1))
     return "takes a list, but has rows or a window, or no room for one item";
@@ -271,6 +293,10 @@ std::string verify(const Kernel &k) {
   if (k.outputs.empty()) return "the kernel has no outputs";
   for (size_t p = 0; p < k.pieces.size(); ++p)
     if (std::string why = piece(k, k.pieces[p]); !why.empty()) return (Twine("piece ") + Twine(p) + " " + why).str();
+  if (const std::vector<size_t> most = k.tables.empty() ? std::vector<size_t>{} : entries(k); !most.empty())
+    for (size_t p = 0; p < k.pieces.size(); ++p)
+      if (std::string why = entry(k.pieces[p], most); !why.empty())
+        return (Twine("piece ") + Twine(p) + " " + why).str();
   for (size_t c = 0; c < k.checks.size(); ++c)
     if (std::string why = check(k, k.checks[c]); !why.empty()) return (Twine("check ") + Twine(c) + " " + why).str();
   if (std::string why = form(k); !why.empty()) return "the form " + why;

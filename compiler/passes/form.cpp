@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sets Kernel::form. It chooses no layout: the plan did.
 #include "compiler/passes/form.h"
+#include "compiler/ir/abi.h"
 #include <algorithm>
+#include <set>
 
 namespace elsewise {
 
@@ -37,6 +39,38 @@ Form contiguous_form(const Kernel &k) {
   return f;
 }
 
+// A mask costs a thread some instructions a piece, a table the same for any number: measured, they meet near here.
+static constexpr size_t most_masked_boxes = 8;
+
+// Entries of a table for all bounds of the pieces: one a cut, the first, and one that is never used. 0: no table.
+static uint16_t segments(const Kernel &k, size_t parameter_bytes) {
+  size_t boxes = 0;
+  std::set<NodeId> cuts;
+  for (const Piece &p : k.pieces) {
+    boxes += std::max<size_t>(p.boxes.size(), 1);
+    for (const auto &box : p.boxes)
+      for (const Range &r : box)
+        for (const NodeId bound : {r.lo, r.hi})
+          if (bound != no_node) cuts.insert(bound);
+  }
+  if (boxes <= most_masked_boxes || cuts.size() > 65000 || !can_have_segments(k)) return 0;
+  // What is passed besides: of pointers, strides and uniforms never fewer than there are.
+  std::vector<bool> passed(k.insts.size());
+  auto pass = [&](NodeId n) { passed[n] = passed[n] || (k[n].stage == Stage::Host && k[n].op != Op::Const); };
+  for (NodeId n = 0; n < k.insts.size(); ++n)
+    if (k[n].stage != Stage::Host)
+      for (const NodeId o : operands(k, n)) pass(o);
+  for (const Piece &p : k.pieces)
+    for (const NodeId v : p.values) pass(v);
+  const size_t words = k.form.wide ? 3 : 1;
+  size_t slots = 16 + 3 * k.form.rows + words * size_t(std::count(passed.begin(), passed.end(), true));
+  for (const Argument &a : k.arguments)
+    if (a.type.kind == ArgKind::Tensor) slots += 3 + k.form.rows + size_t(std::max<int>(a.type.rank, 0));
+  Kernel sized = k;
+  sized.form.segments = uint16_t(cuts.size() + 2);
+  return segment_layout(sized).size + slots * sizeof(Slot) <= parameter_bytes ? sized.form.segments : 0;
+}
+
 Kernel form(const Kernel &from, const PassOptions &options) {
   Kernel k = from;
   k.form = options.has_form || !options.form.args.empty() ? options.form : contiguous_form(k);
@@ -46,6 +80,8 @@ Kernel form(const Kernel &from, const PassOptions &options) {
   const std::vector<bool> read = loaded(k);
   for (size_t a = 0; a < k.arguments.size(); ++a)
     if (!read[a]) k.form.args[a] = Access::Absent;
+  // A list's table would be one a tensor; flat rows choose by lane.
+  k.form.segments = k.form.many || k.form.flat ? 0 : segments(k, options.parameter_bytes);
   return k;
 }
 

@@ -6,8 +6,9 @@
 
 namespace elsewise {
 
-/// The kernel with `options.form`, or contiguous_form() if none was given. Arguments that no node loads any
-/// more are Absent.
+/// The kernel with `options.form`, or contiguous_form() if none was given. Arguments that no node loads any more are
+/// Absent. With many pieces that the host can tell apart, Form::segments has room for all of their bounds, if the
+/// launch's parameters have.
 Kernel form(const Kernel &, const PassOptions &);
 
 /// Everything contiguous and distinct, and the vector that suits the dtypes: min(16 / widest output, 32 / widest input)

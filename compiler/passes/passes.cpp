@@ -6,6 +6,7 @@
 #include "compiler/passes/dead.h"
 #include "compiler/passes/fold.h"
 #include "compiler/passes/form.h"
+#include "compiler/passes/lift.h"
 #include "compiler/passes/ranges.h"
 #include "compiler/passes/schedule.h"
 #include "compiler/passes/window.h"

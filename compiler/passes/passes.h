@@ -7,8 +7,9 @@
 
 namespace elsewise {
 struct PassOptions {
-  Form form;                                    // what the form pass sets
-  bool has_form = false;                        // take `form` as it is, also for a kernel without arguments
+  Form form;                     // what the form pass sets
+  bool has_form = false;         // take `form` as it is, also for a kernel without arguments
+  size_t parameter_bytes = 4096; // that a launch's parameters may have: what a table in them has room for
   std::optional<std::vector<std::string>> only; // names of passes to run, in this order, instead of the table
   bool verify_each = false;
   std::function<void(std::string_view pass, const Kernel &)> observe; // called after each pass, if set

@@ -29,6 +29,8 @@ NodeId make(const Kernel &from, NodeId n, const std::vector<NodeId> &now, Builde
     return b.pos(i.a);
   case Op::Origin:
     return b.origin(i.a);
+  case Op::Entry:
+    return b.entry(i.a);
   case Op::ArgLen:
     return b.arg_len(i.a, int32_t(i.b));
   case Op::Load:
@@ -66,7 +68,7 @@ NodeId make(const Kernel &from, NodeId n, const std::vector<NodeId> &now, Builde
 Kernel rewrite(const Kernel &from, const Replace &replace) {
   Kernel to;
   to.arguments = from.arguments, to.outputs = from.outputs, to.pieces = from.pieces, to.checks = from.checks;
-  to.source = from.source, to.form = from.form, to.axes = from.axes;
+  to.source = from.source, to.form = from.form, to.axes = from.axes, to.tables = from.tables;
 
   std::vector<bool> needed(from.insts.size());
   each_root(to, [&](NodeId &n) {

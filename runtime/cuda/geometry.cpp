@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grid, block shape and live block ranges of a launch. Nothing here looks at element data or talks to a device.
+// Grid, block shape, segments and live block ranges of a launch. Nothing here looks at element data or talks to a
+// device.
 #include "runtime/cuda/geometry.h"
 #include <algorithm>
-#include <vector>
+#include <cstring>
+#include <functional>
 
 namespace elsewise {
 
@@ -34,35 +36,58 @@ Geometry geometry(const Kernel &kernel, const Form &form, int64_t rows, int64_t 
   return g;
 }
 
-LiveRanges live_ranges(const Kernel &kernel, std::span<const BoxBounds> boxes, int64_t extent, int64_t shift,
-                       unsigned &grid) {
-  std::vector<int64_t> cuts{0, extent};
-  for (const BoxBounds &box : boxes)
-    for (int64_t end : {box.begin, box.end})
-      if (end > 0 && end < extent) cuts.push_back(end);
-  std::sort(cuts.begin(), cuts.end());
-  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-
-  // Between two cuts one piece holds everywhere, and there are no residual guards: the first piece that covers the
-  // segment gives its value.
-  auto identity = [&](int64_t begin, int64_t end) {
-    size_t next = 0;
-    for (uint32_t p = 0; p < kernel.pieces.size(); ++p) {
-      bool covers = kernel.pieces[p].boxes.empty();
-      for (size_t b = 0; b < kernel.pieces[p].boxes.size(); ++b, ++next)
-        if (next < boxes.size()) covers |= boxes[next].begin <= begin && end <= boxes[next].end;
-      if (covers) return is_identity(kernel, p);
-    }
-    return false;
+void cut(const Kernel &kernel, std::span<const BoxBounds> boxes, int64_t extent, std::vector<Segment> &segments) {
+  segments.clear();
+  if (extent <= 0) return;
+  struct End {
+    int64_t at;
+    uint32_t piece;
+    bool opens;
   };
+  std::vector<End> ends;
+  std::vector<uint32_t> open(kernel.pieces.size()); // boxes of the piece that hold
+  std::vector<uint32_t> candidates;                 // a heap of the pieces that were opened, the first one on top
+  size_t next = 0;
+  for (uint32_t p = 0; p < kernel.pieces.size(); ++p) {
+    if (kernel.pieces[p].boxes.empty()) ends.push_back({0, p, true});
+    for (size_t b = 0; b < kernel.pieces[p].boxes.size(); ++b, ++next) {
+      const int64_t begin = std::max<int64_t>(boxes[next].begin, 0), end = std::min(boxes[next].end, extent);
+      if (begin >= end) continue;
+      ends.push_back({begin, p, true});
+      if (end < extent) ends.push_back({end, p, false});
+    }
+  }
+  std::sort(ends.begin(), ends.end(), [](const End &a, const End &b) { return a.at < b.at; });
+  constexpr std::greater<uint32_t> later;
+  for (size_t e = 0; e < ends.size();) {
+    const int64_t at = ends[e].at;
+    for (; e < ends.size() && ends[e].at == at; ++e) {
+      open[ends[e].piece] += ends[e].opens ? 1 : -1;
+      if (!ends[e].opens) continue;
+      candidates.push_back(ends[e].piece);
+      std::push_heap(candidates.begin(), candidates.end(), later);
+    }
+    while (!candidates.empty() && !open[candidates.front()]) {
+      std::pop_heap(candidates.begin(), candidates.end(), later);
+      candidates.pop_back();
+    }
+    // Every position has a piece: coverage is proved. The first one stands in for none, which nobody reads then.
+    const uint32_t piece = candidates.empty() ? 0 : candidates.front();
+    if (segments.empty() || segments.back().piece != piece) segments.push_back({at, piece});
+  }
+}
+
+LiveRanges live_ranges(const Kernel &kernel, std::span<const Segment> segments, int64_t extent, int64_t shift,
+                       unsigned &grid) {
   struct Blocks {
     int64_t begin, end;
   };
   std::vector<Blocks> live;
   const int64_t width = int64_t(block_threads) * kernel.form.vector;
-  for (size_t s = 0; s + 1 < cuts.size(); ++s) {
-    if (cuts[s] >= cuts[s + 1] || identity(cuts[s], cuts[s + 1])) continue;
-    const Blocks b{(cuts[s] + shift) / width, ceil_div(cuts[s + 1] + shift, width)};
+  for (size_t s = 0; s < segments.size(); ++s) {
+    if (is_identity(kernel, segments[s].piece)) continue;
+    const int64_t end = s + 1 < segments.size() ? segments[s + 1].begin : extent;
+    const Blocks b{(segments[s].begin + shift) / width, ceil_div(end + shift, width)};
     if (!live.empty() && b.begin <= live.back().end) live.back().end = std::max(live.back().end, b.end);
     else live.push_back(b);
   }
@@ -80,6 +105,26 @@ LiveRanges live_ranges(const Kernel &kernel, std::span<const BoxBounds> boxes, i
     grid += unsigned(live[r].end - live[r].begin);
   }
   return ranges;
+}
+
+void segment_table(const Kernel &kernel, std::span<const Segment> segments, std::vector<uint8_t> &table) {
+  const SegmentLayout layout = segment_layout(kernel);
+  const std::vector<uint32_t> body = bodies(kernel);
+  table.assign(layout.size, 0);
+  auto put = [&](size_t at, size_t size, uint64_t value) { std::memcpy(table.data() + at, &value, size); };
+  const int64_t never = layout.begin_bytes == 4 ? INT32_MAX : INT64_MAX;
+  size_t s = 0;
+  uint32_t before = ~0u;
+  for (const Segment &segment : segments) {
+    const uint32_t same = body[segment.piece], entry = layout.entries ? kernel.pieces[segment.piece].entry : 0;
+    if (before != ~0u && body[before] == same && (!layout.entries || kernel.pieces[before].entry == entry)) continue;
+    before = segment.piece;
+    put(s * layout.begin_bytes, layout.begin_bytes, uint64_t(segment.begin));
+    put(layout.piece_at + s * layout.piece_bytes, layout.piece_bytes, same + 1);
+    if (layout.entries) put(layout.entry_at + s * 2, 2, entry);
+    ++s;
+  }
+  for (; s < layout.count; ++s) put(s * layout.begin_bytes, layout.begin_bytes, uint64_t(never));
 }
 
 } // namespace elsewise

@@ -4,6 +4,7 @@
 #pragma once
 #include "compiler/ir/abi.h"
 #include <span>
+#include <vector>
 
 namespace elsewise {
 
@@ -25,9 +26,22 @@ struct BoxBounds {
   int64_t begin, end;
 };
 
+/// Positions from `begin` up to the next segment's: which piece decides there.
+struct Segment {
+  int64_t begin;
+  uint32_t piece;
+};
+
+/// [0, extent) between the ends of boxes: by each position the first piece with a box that holds there, neighbours with
+/// the same piece as one. `boxes`: every box of every piece, in order; a piece without boxes has none and covers every
+/// position. Right where no residual guard takes part.
+void cut(const Kernel &, std::span<const BoxBounds> boxes, int64_t extent, std::vector<Segment> &);
+
 /// For kernels with has_live(): the blocks that hold a position whose value is not the element itself, at most four
-/// ranges (the smallest gaps are closed), and their number in `grid` (0: nothing to launch). `boxes`: every box of
-/// every piece, in order; a piece without boxes has none and covers every position.
-LiveRanges live_ranges(const Kernel &, std::span<const BoxBounds> boxes, int64_t extent, int64_t shift, unsigned &grid);
+/// ranges (the smallest gaps are closed), and their number in `grid` (0: nothing to launch).
+LiveRanges live_ranges(const Kernel &, std::span<const Segment>, int64_t extent, int64_t shift, unsigned &grid);
+
+/// For kernels with Form::segments: the bytes of their table.
+void segment_table(const Kernel &, std::span<const Segment>, std::vector<uint8_t> &);
 
 } // namespace elsewise

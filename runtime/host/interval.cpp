@@ -153,7 +153,7 @@ Value Intervals::work(NodeId n, bool exact) {
     const Region::Ends &at = i.a == flat_axis ? region_->flat : region_->axes[i.a];
     return {.lo = at.first, .hi = at.last};
   }
-  if (i.op == Op::Load) return interval::anything(i.type);
+  if (i.op == Op::Load || i.op == Op::Entry) return interval::anything(i.type);
   if (i.op == Op::Read) return read(n);
   // What a device may round otherwise must not say which elements are read.
   if (!looks_.empty() && !same_everywhere(k_, n)) {

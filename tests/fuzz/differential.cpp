@@ -390,11 +390,13 @@ std::vector<std::string> unseen(const Seen &seen) {
   for (const Builtin &b : builtins()) want(seen.builtins, std::string(b.name));
 #define DTYPE(Name, text, bytes, class, torch) want(seen.dtypes, text " in"), want(seen.dtypes, text " out");
 #include "grammar/dtypes.def"
-  for (int op = 0; op <= int(Op::Origin); ++op) want(seen.nodes, spelling(Op(op)));
+  for (int op = 0; op <= int(Op::Entry); ++op) want(seen.nodes, spelling(Op(op)));
   for (std::string_view pass : pass_names()) want(seen.passes, std::string(pass));
   for (const char *layout : {"rows form",
                              "flat form",
                              "a row for all",
+                             "segments",
+                             "segments in rows",
                              "inner pitch",
                              "wide",
                              "vector",

@@ -39,6 +39,10 @@ public:
   std::string spec() {
     const int pieces = 1 + int(random_.below(5));
     std::string text = header_ + lets();
+    if (random_.chance(8)) {
+      text += ladder();
+      if (random_.chance(75)) return text + "else " + value();
+    }
     for (int p = 0; p + 1 < pieces; ++p) {
       text += reads_ && random_.chance(20) ? neighbour() : guard() + ": " + value();
       text += random_.chance(80) ? "; " : "\n";
@@ -118,6 +122,23 @@ private:
     default:
       return uniform() + " <= " + p + " < " + uniform();
     }
+  }
+
+  /// More pieces than a mask would be worth, with bounds that the host knows; most of one shape.
+  std::string ladder() {
+    const std::string p = axes_.empty() || random_.chance(30) ? "i" : axes_.back();
+    const auto &data = floats_.empty() || random_.chance(30) ? integers_ : floats_;
+    const std::string left = !data.empty() && random_.chance(80) ? random_.pick(data) : number(1),
+                      op = random_.pick<std::string>({" * ", " + "});
+    const uint64_t step = 1 + random_.below(4);
+    std::string text;
+    for (uint64_t count = 12 + random_.below(10), k = 0; k < count; ++k) {
+      // Ascending, so that no piece takes all positions of a later one.
+      const std::string end = random_.chance(90) ? std::to_string((k + 1) * step) : uniform();
+      const std::string guard = random_.chance(60) ? p + " < " + end : literal() + " <= " + p + " < " + end;
+      text += guard + ": " + (random_.chance(95) ? left + op + std::to_string(k + 2) : value()) + "; ";
+    }
+    return text;
   }
 
   /// A piece whose guard says that its read is in bounds.

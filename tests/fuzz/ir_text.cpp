@@ -52,11 +52,19 @@ bool same_steps(const std::vector<std::vector<Step>> &a, const std::vector<std::
 
 bool same_piece(const Piece &a, const Piece &b) {
   auto range = [](const Range &x, const Range &y) { return x.axis == y.axis && x.lo == y.lo && x.hi == y.hi; };
-  return a.guard == b.guard && a.values == b.values && a.where == b.where && a.text == b.text && a.line == b.line &&
-         a.column == b.column &&
+  return a.guard == b.guard && a.values == b.values && a.entry == b.entry && a.where == b.where && a.text == b.text &&
+         a.line == b.line && a.column == b.column &&
          std::equal(a.boxes.begin(), a.boxes.end(), b.boxes.begin(), b.boxes.end(), [&](const auto &x, const auto &y) {
            return std::equal(x.begin(), x.end(), y.begin(), y.end(), range);
          });
+}
+
+bool same_table(const Table &a, const Table &b) {
+  return a.type == b.type && std::equal(a.entries.begin(), a.entries.end(), b.entries.begin(), b.entries.end(),
+                                        [](const Constant &x, const Constant &y) {
+                                          return x.integer == y.integer &&
+                                                 std::bit_cast<uint64_t>(x.real) == std::bit_cast<uint64_t>(y.real);
+                                        });
 }
 
 bool same_check(const Check &a, const Check &b) {
@@ -94,6 +102,7 @@ std::string unlike(const Kernel &a, const Kernel &b) {
     if (a.axes[k].name != b.axes[k].name || a.axes[k].dim != b.axes[k].dim) return of("axis", k);
   for (NodeId n = 0; n < a.insts.size(); ++n)
     if (std::string what = unlike_node(a, b, n); !what.empty()) return what;
+  if (!std::equal(a.tables.begin(), a.tables.end(), b.tables.begin(), b.tables.end(), same_table)) return "a table";
   if (!std::equal(a.pieces.begin(), a.pieces.end(), b.pieces.begin(), b.pieces.end(), same_piece)) return "a piece";
   if (!std::equal(a.checks.begin(), a.checks.end(), b.checks.begin(), b.checks.end(), same_check)) return "a check";
   if (a.outputs != b.outputs || a.source != b.source) return "the head";

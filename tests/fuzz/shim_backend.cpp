@@ -10,7 +10,6 @@
 #include "runtime/launch_taker.h"
 #include "tests/fuzz/call.h"
 #include "tests/fuzz/guarded.h"
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -31,7 +30,7 @@ struct ShimBackend::Pending {
   std::string text;
   Geometry geometry;
   bool launched = false;
-  std::vector<std::array<uint8_t, sizeof(LiveRanges)>> slots; // every launch argument, the widest kind's size each
+  std::vector<std::vector<uint8_t>> slots; // every launch argument
 };
 
 ShimBackend::ShimBackend(int programs, int nvrtc, int archs) : programs_(programs), nvrtc_(nvrtc), archs_(archs) {}
@@ -53,15 +52,15 @@ void ShimBackend::add(Case &&given, Seen &seen) {
     p->text = emit_cuda(kernel), p->geometry = geometry, p->launched = true;
     const std::vector<SlotInfo> infos = slots(kernel, Backend::Cuda);
     for (size_t s = 0; s < infos.size(); ++s) {
-      p->slots.emplace_back();
-      std::memcpy(p->slots.back().data(), arguments[s],
-                  infos[s].kind == SlotKind::Live ? sizeof(LiveRanges) : sizeof(Slot));
+      p->slots.emplace_back(slot_bytes(kernel, infos[s]));
+      std::memcpy(p->slots.back().data(), arguments[s], p->slots.back().size());
     }
     for (const Inst &inst : kernel.insts) seen.nodes[spelling(inst.op)]++;
     if (kernel.form.rows) seen.layouts[kernel.form.flat ? "flat form" : "rows form"]++;
     if (!kernel.form.unit_pitch) seen.layouts["inner pitch"]++;
     if (kernel.form.window) seen.layouts["window form"]++;
     if (kernel.form.wide) seen.layouts["wide"]++;
+    if (kernel.form.segments) seen.layouts[kernel.form.rows ? "segments in rows" : "segments"]++;
     for (Access a : kernel.form.args)
       seen.layouts[a == Access::Vector      ? "vector"
                    : a == Access::Scalar    ? "scalar"

@@ -15,6 +15,7 @@ inline thread_local uint3 blockIdx, threadIdx, blockDim;
 #define __device__ static inline
 #define __launch_bounds__(n)
 #define __grid_constant__
+#define __constant__ static const
 #define __restrict__ __restrict
 
 using std::ceil, std::copysign, std::fabs, std::floor, std::fmod, std::isfinite, std::isinf, std::isnan, std::rint,

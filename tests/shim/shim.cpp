@@ -110,7 +110,9 @@ void ShimBatch::launch(size_t kernel, const Geometry &g, const void *const *slot
 std::vector<const void *> CudaCall::pointers() const {
   std::vector<const void *> p;
   for (size_t s = 0; s < infos.size(); ++s)
-    p.push_back(infos[s].kind == SlotKind::Live ? static_cast<const void *>(&live) : &slots[s]);
+    p.push_back(infos[s].kind == SlotKind::Live       ? static_cast<const void *>(&live)
+                : infos[s].kind == SlotKind::Segments ? table.data()
+                                                      : static_cast<const void *>(&slots[s]));
   return p;
 }
 
@@ -122,7 +124,8 @@ CudaCall cuda_call(const Kernel &k, const std::function<Slot(const SlotInfo &)> 
   uintptr_t out = 0;
   for (const SlotInfo &s : call.infos) {
     const bool own = s.kind == SlotKind::Shift || s.kind == SlotKind::Blocks || s.kind == SlotKind::Live ||
-                     s.kind == SlotKind::Inverse || s.kind == SlotKind::InverseShift;
+                     s.kind == SlotKind::Inverse || s.kind == SlotKind::InverseShift ||
+                     s.kind == SlotKind::Segments;
     const Slot v = own ? Slot{} : value(s);
     call.slots.push_back(v);
     if (s.kind == SlotKind::OutStride) out_strides.push_back(v.integer);
@@ -143,22 +146,24 @@ CudaCall cuda_call(const Kernel &k, const std::function<Slot(const SlotInfo &)> 
       const Inverse i = inverse(length, int(of.box));
       call.slots[s].integer = of.kind == SlotKind::Inverse ? int64_t(i.multiplier) : i.shift;
     }
-    if (call.infos[s].kind != SlotKind::Live) continue;
-    std::vector<BoxBounds> boxes;
-    auto bound = [&](NodeId n, uint8_t axis, int64_t open) {
-      return n == no_node ? open : call.slots[bound_slot(k, call.infos, n, axis)].integer;
-    };
-    for (const Piece &piece : k.pieces)
-      for (const auto &box : piece.boxes) {
-        BoxBounds all{0, extent}; // one row: the inner axis and the row-major positions are the same
-        for (const Range &r : box) {
-          all.begin = std::max(all.begin, bound(r.lo, r.axis, 0));
-          all.end = std::min(all.end, bound(r.hi, r.axis, extent));
-        }
-        boxes.push_back(all);
-      }
-    call.live = live_ranges(k, boxes, extent, call.geometry.shift, call.geometry.grid);
   }
+  if (!has_live(k) && !k.form.segments) return call;
+  std::vector<BoxBounds> boxes;
+  for (uint32_t p = 0; p < k.pieces.size(); ++p)
+    for (uint32_t x = 0; x < k.pieces[p].boxes.size(); ++x) {
+      BoxBounds all{0, extent}; // row-major positions too: then there is one row
+      const auto &box = k.pieces[p].boxes[x];
+      for (uint8_t r = 0; r < box.size(); ++r) {
+        auto bound = [&](SlotKind kind) { return value({kind, p, x, DType::Index, r}).integer; };
+        if (box[r].lo != no_node) all.begin = std::max(all.begin, bound(SlotKind::Begin));
+        if (box[r].hi != no_node) all.end = std::min(all.end, bound(SlotKind::End));
+      }
+      boxes.push_back(all);
+    }
+  std::vector<Segment> segments;
+  cut(k, boxes, extent, segments);
+  if (k.form.segments) segment_table(k, segments, call.table);
+  if (has_live(k)) call.live = live_ranges(k, segments, extent, call.geometry.shift, call.geometry.grid);
   return call;
 }
 

@@ -32,16 +32,18 @@ private:
   void (*launch_)(int, unsigned, unsigned, unsigned, const void *const *) = nullptr;
 };
 
-/// What a launch takes: slots of eight bytes, the live ranges where the kernel has them, and the geometry, all filled
-/// as the launcher does.
+/// What a launch takes: slots of eight bytes, the live ranges and the table of segments where the kernel has them, and
+/// the geometry, all filled as the launcher does.
 struct CudaCall {
   std::vector<SlotInfo> infos;
   Geometry geometry;
   std::vector<Slot> slots;
   LiveRanges live{};
-  std::vector<const void *> pointers() const; // to the slots, or to `live`
+  std::vector<uint8_t> table;                 // of segments
+  std::vector<const void *> pointers() const; // to the slots, to `live`, or to the table
 };
-/// `value` gives the slot of everything but Shift, Blocks, Live and inverses; those come from the launcher's geometry.
+/// `value` gives the slot of everything but Shift, Blocks, Live, Segments and inverses; those come from the launcher's geometry
+/// and from bounds, for which it is asked as if they were passed.
 CudaCall cuda_call(const Kernel &, const std::function<Slot(const SlotInfo &)> &value);
 
 } // namespace elsewise::test

@@ -84,6 +84,7 @@ std::vector<Slot> fill(const Kernel &k, const Operands &run) {
     case SlotKind::Shift:
     case SlotKind::Blocks:
     case SlotKind::Live:
+    case SlotKind::Segments:
       break;
     }
     result.push_back(v);

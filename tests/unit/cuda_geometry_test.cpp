@@ -93,11 +93,17 @@ TEST(Geometry, FlatRowsAreOneRun) {
   EXPECT_EQ(geometry(k, k.form, int64_t(1) << 35, 32, 0).grid, 1u << 30);
 }
 
+LiveRanges live_of(const Kernel &k, std::span<const BoxBounds> boxes, int64_t extent, int64_t shift, unsigned &grid) {
+  std::vector<Segment> segments;
+  cut(k, boxes, extent, segments);
+  return live_ranges(k, segments, extent, shift, grid);
+}
+
 TEST(LiveRanges, SeedRule) {
   const Maker m = seed_rule(true);
   unsigned grid = 0;
   const BoxBounds boxes[] = {{0, 250000}, {750000, 1000000}};
-  const LiveRanges live = live_ranges(m.kernel, boxes, 1000000, 0, grid);
+  const LiveRanges live = live_of(m.kernel, boxes, 1000000, 0, grid);
   EXPECT_EQ(grid, 490u);
   EXPECT_EQ(live.first[0], 0);
   EXPECT_EQ(live.begin[0], 0u);
@@ -111,7 +117,7 @@ TEST(LiveRanges, NothingToDo) {
   const Maker m = seed_rule(true);
   unsigned grid = 9;
   const BoxBounds boxes[] = {{0, 0}, {10, 10}};
-  const LiveRanges live = live_ranges(m.kernel, boxes, 10, 3, grid);
+  const LiveRanges live = live_of(m.kernel, boxes, 10, 3, grid);
   EXPECT_EQ(grid, 0u);
   EXPECT_EQ(live.begin[0], ~0u);
 }
@@ -150,7 +156,7 @@ TEST(LiveRanges, CoverEveryPositionThatChanges) {
     m.kernel.pieces.push_back(rest);
     of[pieces] = {{0, extent}};
     unsigned grid = 0;
-    const LiveRanges live = live_ranges(m.kernel, boxes, extent, shift, grid);
+    const LiveRanges live = live_of(m.kernel, boxes, extent, shift, grid);
     const int64_t blocks = (extent + shift + 255) / 256;
     std::vector<int> launched(blocks, 0);
     for (unsigned b = 0; b < grid; ++b) {

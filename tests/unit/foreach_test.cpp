@@ -135,10 +135,10 @@ TEST(Foreach, EveryCallHasItsOwnResult) {
 
 TEST(Foreach, ManyTensorsTakeFewLaunches) {
   Lists lists("i<n/4: x*0.5; else x", true);
-  for (int k = 0; k < 300; ++k) lists.add({k % 7 ? 40 : 4096 + k});
+  for (int k = 0; k < 1500; ++k) lists.add({k % 70 ? 40 : 4096 + k});
   const std::vector<Taken> launches = lists.run();
   ASSERT_TRUE(lists.result) << lists.result.message;
-  EXPECT_LE(launches.size(), 6u) << "in 4096 bytes of arguments";
+  EXPECT_LE(launches.size(), 30u); // in 4096 bytes of arguments at least
   EXPECT_GT(launches.size(), 1u);
   lists.compare(launches);
 }

@@ -114,11 +114,13 @@ Constant interpret(const Kernel &k, const HostCall &call, int64_t position, int6
     else if (d == DType::Bool) at[u].integer = s.byte;
     else at[u].integer = s.integer;
   }
+  uint32_t entry = 0;
   auto run = [&](const std::vector<Step> &steps) {
     for (const Step &s : steps) {
       const Inst &i = k[s.node];
       if (i.op == Op::Pos) at[s.node].integer = position;
       else if (i.op == Op::Load) at[s.node] = load(i.a);
+      else if (i.op == Op::Entry) at[s.node] = k.tables[i.a].entries[entry];
       else if (i.op == Op::Read) {
         std::vector<Constant> list;
         for (const NodeId o : operands(k, s.node)) list.push_back(at[o]);
@@ -153,6 +155,7 @@ Constant interpret(const Kernel &k, const HostCall &call, int64_t position, int6
     if (!inside(piece)) continue;
     run(k.guards[p]);
     if (piece.guard != no_node && !at[piece.guard].integer) continue;
+    entry = piece.entry;
     run(k.bodies[p]);
     return at[piece.values[0]];
   }

@@ -193,7 +193,7 @@ TEST(Arithmetic, RoundsToNearestEven) {
 TEST(Verify, AnOriginNeedsAWindow) {
   Kernel k = empty();
   Builder b(k);
-  k.pieces = {{{}, no_node, {b.cast(b.origin(flat_axis), DType::F32)}, {}, "", 1, 1}};
+  k.pieces = {{{}, no_node, {b.cast(b.origin(flat_axis), DType::F32)}, 0, {}, "", 1, 1}};
   EXPECT_NE(verify(k).find("is where a window begins, and there is none"), std::string::npos);
   k.form.window = true;
   EXPECT_EQ(verify(k), "");
@@ -205,7 +205,7 @@ struct Seed {
   NodeId i = b.pos(flat_axis), n = b.len(flat_axis), x = b.load(0);
   NodeId guard = b.compare(CompareOp::Lt, i, b.binary(BinaryOp::FloorDiv, n, b.integer(DType::Index, 4)));
   NodeId value = b.binary(BinaryOp::Mul, x, b.real(DType::F32, 0.5));
-  Seed() { k.pieces = {{{}, guard, {value}, {}, "", 1, 1}, {{}, no_node, {x}, {}, "", 1, 14}}; }
+  Seed() { k.pieces = {{{}, guard, {value}, 0, {}, "", 1, 1}, {{}, no_node, {x}, 0, {}, "", 1, 14}}; }
 };
 
 TEST(Verify, TakesAGoodKernel) { EXPECT_EQ(verify(Seed().k), ""); }
@@ -261,9 +261,9 @@ struct Bounded : Seed {
   Bounded() {
     const NodeId quarter = k[guard].b, rest = b.binary(BinaryOp::Sub, n, quarter);
     const uint8_t flat = flat_axis;
-    k.pieces = {{{{{flat, no_node, quarter}}}, no_node, {value}, {}, "", 1, 1},
-                {{{{flat, rest, no_node}}, {{flat, quarter, rest}}}, no_node, {x}, {}, "", 1, 1},
-                {{}, no_node, {x}, {}, "", 1, 1}};
+    k.pieces = {{{{{flat, no_node, quarter}}}, no_node, {value}, 0, {}, "", 1, 1},
+                {{{{flat, rest, no_node}}, {{flat, quarter, rest}}}, no_node, {x}, 0, {}, "", 1, 1},
+                {{}, no_node, {x}, 0, {}, "", 1, 1}};
     k.form.args = {Access::Vector, Access::Absent, Access::Absent};
     k.form.same_view.resize(3);
     k.guards.resize(3), k.bodies = {{{x}, {value}}, {{x}}, {{x}}};

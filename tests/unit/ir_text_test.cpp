@@ -7,6 +7,7 @@
 #include "tests/fuzz/ir_text.h"
 #include "llvm/ADT/StringRef.h"
 #include <cmath>
+#include <cstring>
 #include <gtest/gtest.h>
 
 namespace elsewise {
@@ -78,6 +79,42 @@ TEST(IrText, KernelsThatNoRuleMakes) {
   EXPECT_EQ(k.source, "s[r,\n\tc] \"x\" \\");
   EXPECT_EQ(k.guards[0][3].under, 7u);
   EXPECT_EQ(print(k), scheduled) << "whatever the verifier says of it";
+}
+
+TEST(IrText, TablesAndEntries) {
+  const std::string text = "kernel (x: f32, \"entry\": f32) over [\"entry\": -1] -> f32\n"
+                           "  table f32 0.5, -0, 3\n"
+                           "  table bool true, false\n"
+                           "  %0 = load x : f32 element\n"
+                           "  %1 = entry 0 : f32 element\n"
+                           "  %2 = mul %0, %1 : f32 element\n"
+                           "  %3 = entry 1 : bool element\n"
+                           "  %4 = where %3, %2, %0 : f32 element\n"
+                           "  %5 = const 7 : index host\n"
+                           "  piece 1:1 \"entry\" in [, %5) -> %4\n"
+                           "  piece 1:9 entry 2 -> %2\n"
+                           "  form rows(0) vector 4 out vector x vector \"entry\" absent inner \"entry\" segments 3\n";
+  const Kernel k = kernel_of(text);
+  EXPECT_EQ(k.tables.size(), 2u);
+  EXPECT_EQ(k.tables[0].entries.size(), 3u);
+  EXPECT_EQ(k.pieces[1].entry, 2u);
+  EXPECT_EQ(k.form.segments, 3);
+  EXPECT_EQ(print(k), text);
+  auto malformed = [&](const char *from, const char *to) {
+    std::string other = text;
+    other.replace(other.find(from), std::strlen(from), to);
+    return complaint(other);
+  };
+  EXPECT_NE(malformed("entry 2 -> %2", "entry 3 -> %2").find("piece 1 takes a constant that its table lacks"),
+            text.npos);
+  EXPECT_NE(malformed("entry 2 -> %2", "entry 2 -> %4").find("piece 1 takes a constant that its table lacks"),
+            text.npos);
+  EXPECT_NE(malformed("piece 1:9 entry", "piece 1:9 when %3 entry").find("a guard that depends on the piece"),
+            text.npos);
+  EXPECT_NE(malformed("%1 = entry 0", "%1 = entry 2").find("%1 is not in the list of tables"), text.npos);
+  EXPECT_NE(malformed("%1 = entry 0 : f32", "%1 = entry 0 : f64").find("not the type of its table"), text.npos);
+  EXPECT_NE(malformed("segments 3", "segments 1").find("the form cuts rows into segments"), text.npos);
+  EXPECT_NE(malformed("table bool true, false", "table bool true, 2").find("`2` is no value of bool"), text.npos);
 }
 
 TEST(IrText, NodesOfAnyNumberInAnyOrder) {

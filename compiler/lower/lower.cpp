@@ -323,14 +323,18 @@ private:
       return b.cast(v, typed.result);
     }
     const ExprType &t = typed.at(e, Use::Value);
-    const NodeId chosen = value(ast.child(e, 0), Use::Value), around = condition;
+    const NodeId chosen = value(ast.child(e, 0), Use::Value), around = condition, outer = path;
     const bool worked = t.type.kind != Kind::Extreme;
     if (worked) through.push_back(t.compute);
     NodeId arms[2];
     for (uint32_t n = 0; n < 2; ++n) {
-      if (host(chosen)) condition = both(around, n ? b.logic(LogicOp::Not, chosen) : chosen);
-      arms[n] = b.cast(stored(ast.child(e, n + 1), through), opmath(typed.result)); // where halves are chosen
-      condition = around;
+      // As under() does; but an arm that chooses again is no operand of its own, so its condition adds to this one.
+      const ExprId arm = ast.child(e, n + 1);
+      const NodeId holds = n ? b.logic(LogicOp::Not, chosen) : chosen;
+      if (host(chosen)) condition = both(around, holds);
+      if (host(chosen) || reads[arm]) path = both(outer, holds);
+      arms[n] = b.cast(stored(arm, through), opmath(typed.result)); // where halves are chosen
+      condition = around, path = outer;
     }
     if (worked) through.pop_back();
     return b.where(chosen, arms[0], arms[1]);

@@ -23,7 +23,8 @@ FormulaId Prover::add(Formula f) {
 FormulaId Prover::truth(bool holds) { return add({holds ? Shape::True : Shape::False}); }
 
 FormulaId Prover::row(Linear sum, uint32_t tag) {
-  if (!sum.exact) return add({Shape::True}); // not known to say anything; callers negate before they come here
+  // Nothing is known of what left 64 bits, nor of its negation: a condition of its own, as 0 or 1.
+  if (!sum.exact) sum = Linear::of(1).plus(Linear::of_atom(atom("row " + std::to_string(formulas_.size()))), -1);
   return add({Shape::Row, {std::move(sum), tag}});
 }
 

@@ -4,6 +4,7 @@ bits, and what is refused, with the way out."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import elsewise as ew
@@ -313,3 +314,45 @@ def test_against_the_torch_source(dtype: str, shape: tuple[int, ...]) -> None:
 def test_a_condition_between_equal_arms_is_refused_all_the_same() -> None:
     with pytest.raises(IndexError):
         ew.kernel("where(s[i] > 0, x, x)")(torch.ones(5), s=torch.ones(3))
+
+
+@pytest.mark.parametrize("ends", ["lowest", "highest"])
+@pytest.mark.parametrize(
+    "arm", ["where(f, s[i//2], {})", "where(x > 0, where(f, s[i//2], {}), 1)", "where(not f, {}, s[i//2])"]
+)
+def test_a_read_beside_an_extreme_stays_below_its_condition(arm: str, ends: str) -> None:
+    """The table is far too short, and nobody reads it: `f` is false."""
+    k = ew.kernel(arm.format(ends))
+    page = 4096
+    memory = np.zeros(page, dtype=np.int16)
+    given = {"x": np.ones(100_000, dtype=np.float32)} if "x" in k.arguments else {"shape": 100_000}
+    result = k(**given, s=memory[-1:], f=False, dtype="i16")
+    info = np.iinfo(np.int16)
+    assert (result == (info.min if ends == "lowest" else info.max)).all()
+    assert re.search(r"= read s .* when %", k.emit("ir", s="i16[1]", f="bool", dtype="i16"))
+
+
+def test_a_read_beside_an_extreme_is_proved_by_its_condition() -> None:
+    k = ew.kernel("where(i > 0, x[i-1], lowest)")
+    assert k(np.arange(4, dtype=np.int32), dtype="i32").tolist() == [-(2**31), 0, 1, 2]
+
+
+@pytest.mark.parametrize("bound", ["-9223372036854775807", "-9223372036854775808", "-2**63", "-(2**64)", "2 - 2**63"])
+def test_bounds_next_to_the_end_of_64_bits_prove_nothing_false(bound: str) -> None:
+    """`v < bound` never holds of a u64, so nothing is read, and `else` is needed."""
+    v, empty = np.arange(5, dtype=np.uint64), np.zeros(0, dtype=np.int16)
+    try:  # a bound beyond 64 bits need not be followed
+        assert ew.kernel(f"v < {bound}: u[v]; else 1")(v=v, u=empty).tolist() == [1] * 5
+    except ew.SpecError as error:
+        assert "nothing shows that `u[v]` stays in bounds" in str(error)
+    assert ew.kernel(f"i < {bound}: 7; else x")(np.arange(3.0)).tolist() == [0, 1, 2]
+    with pytest.raises(ew.SpecError, match="cover"):
+        ew.kernel(f"i < {bound}: x")
+
+
+def test_a_bound_next_to_the_end_above() -> None:
+    with pytest.raises(ew.SpecError, match="cover"):
+        ew.kernel("i > 9223372036854775807: x")
+    with pytest.raises(ew.SpecError, match="cover"):
+        ew.kernel("0 > 9223372036854775807: x")
+    assert ew.kernel("i > 9223372036854775807: 7; else x")(np.arange(3.0)).tolist() == [0, 1, 2]

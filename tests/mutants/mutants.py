@@ -2,12 +2,22 @@
 """Breaks the compiler in small ways, one at a time, and sees whether the tests notice. It judges tests, not code.
 
     python tests/mutants/mutants.py --tree ../scratch --count 120 --log benchmarks/results/mutants.json
+    … --round 2, … --round 3
+    … --again KEY… --show unit:'Fold.*' lit:passes
 
 `--tree` is a checkout of its own with a configured `build/dev`: files in it are changed and put back. A mutant is one
 edit of one line by one rule of RULES. They are drawn evenly over rules and files, the same for the same sources and
-seed. Each is built and then shown the suites of SUITES, the quick ones first, until one fails: it is killed. What does
-not build says nothing of the tests and is drawn again. A log is added to as mutants end, and those in it are not run
-again.
+seed. What does not build says nothing of the tests and is drawn again. A mutant is killed by the first suite that
+fails. Round 1 draws mutants and shows each the suites that usually notice a change of its file; rounds 2 and 3 show
+what survived the rest of what CI runs. `--again` shows mutants of the log a test that was written since. A log is added
+to as mutants end, and those in it are not run again: it must go with the sources that it was begun with. Read each
+survivor: either it changes nothing that can be observed, and `why` in its entry says for what reason, or a test is
+missing. A reason must hold for every input, and no rule is dropped because its mutants survive.
+
+The last run is benchmarks/results/mutants-2026-12-02.json, of the sources c363d1a: 74
+mutants that built, 59 killed (37 by unit, 12 by lit, 5 by python, 5 by fuzz; 18 of them by tests written for
+them), 14 that change nothing, with the reason in the log, and one open. Survivors were shown the
+tests chosen for them and not the whole of rounds 2 and 3.
 """
 
 from __future__ import annotations
@@ -18,11 +28,17 @@ import json
 import os
 import random
 import re
+import resource
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import run as runner
 
 FILES = (
     "compiler/check/promote.cpp",
@@ -186,62 +202,174 @@ def draw(all_of_them: list[Mutant], seed: int) -> list[Mutant]:
     return sorted(shuffled, key=lambda m: rounds[m])
 
 
-def run(command: list[str], tree: Path, limit: int) -> tuple[int, str]:
-    """Exit status and the end of what was printed; 124: it took too long."""
+def run(command: list[str], tree: Path, seconds: int) -> tuple[int, str]:
+    """Exit status and what was printed; a program that works longer than `seconds` is stopped by its own limit."""
+    command = [str(Path(sys.executable).parent / c) if c in ("lit", "python") else c for c in command]
     env = dict(os.environ, ELSEWISE_BUILD_DIR="build/dev", PYTHONPATH=str(tree / "build/dev/python"))
-    try:
-        done = subprocess.run(
-            command, cwd=tree, env=env, timeout=limit, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            errors="replace", check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return 124, ""
-    return done.returncode, (done.stdout + done.stderr)[-1500:]
+    env["LD_LIBRARY_PATH"] = runner.with_nvrtc()["LD_LIBRARY_PATH"]
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+        os.setsid()
+
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as shown:
+        env["ELSEWISE_CACHE_DIR"] = folder
+        with subprocess.Popen(
+            command, cwd=tree, env=env, stdin=subprocess.DEVNULL, stdout=shown, stderr=shown, preexec_fn=limit
+        ) as child:
+            try:
+                code = child.wait(timeout=12 * seconds)  # the machine may be busy, or all threads asleep
+            except subprocess.TimeoutExpired:
+                os.killpg(child.pid, signal.SIGKILL)
+                code = 124
+        shown.seek(0)
+        text = shown.read().decode(errors="replace")
+    return 124 if -code in (signal.SIGXCPU, signal.SIGKILL) else code, text
 
 
-PYTHON = sys.executable
-SUITES = (
-    ("unit", ["build/dev/tests/ew_tests", "--gtest_brief=1", "--gtest_fail_fast"], 180),
-    ("lit", [PYTHON, "tests/run.py", "lit"], 180),
+@dataclass(frozen=True)
+class Suite:
+    """A part of the tests: it can fail a mutant within `seconds` of a processor, or is taken to hang."""
+
+    name: str
+    command: list[str]
+    seconds: int
+
+
+MEMORY = 12 << 30
+TARGETS = ("ew_tests", "ewc", "_elsewise", "elsewise_package")  # the first is enough for the program
+PROGRAM = "build/dev/tests/ew_tests"  # all unit tests too
+NEVER = "never occurred"  # what the fuzzer says of what its programs lacked
+
+
+def unit(name: str, chosen: str) -> Suite:
+    return Suite(name, [PROGRAM, "--gtest_brief=1", "--gtest_fail_fast", f"--gtest_filter={chosen}"], 150)
+
+
+def lit(name: str, *folders: str) -> Suite:
+    command = ["lit", "-s", "-v", "-j1", "--order=lexical", "--max-failures=1"]
+    return Suite(name, [*command, *(f"tests/lit/{folder}" for folder in folders)], 60)
+
+
+def pytest(name: str, *given: str) -> Suite:
+    return Suite(name, ["python", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *given], 900)
+
+
+def fuzz(programs: int, shim: int) -> Suite:
+    given = [f"--programs={programs}", f"--shim={shim}", "--ir=100", "--nvrtc=0", "--archs=0"]
+    return Suite("fuzz", [PROGRAM, "fuzz", *given], 100)
+
+
+DEVICE = "CudaDevice*"
+PASSES = "Ranges.*:LiveRanges.*:Passes.*:Fold.*:Dead.*:Form.*:Schedule.*"
+CALLS = [f"tests/python/test_{name}.py" for name in ("call", "window", "launch", "reads", "read_calls", "types")]
+SLOW_NAMES = ("command", "many_kernels", "doctor", "new", "grammar", "format", "mutations")
+SLOW = [f"tests/python/test_{name}.py" for name in SLOW_NAMES]
+
+# What usually notices a change of a file comes first: the first row whose beginning fits. It only saves time.
+FIRST: tuple[tuple[str, tuple[Suite, ...]], ...] = (
+    ("compiler/emit/cuda", (lit("lit", "emit-cuda"), fuzz(100, 60))),
+    ("compiler/emit/llvm", (unit("unit", "Llvm*:Jit.*"),)),
+    ("compiler/emit/torch", (lit("lit", "emit-torch"), pytest("python", "tests/python/test_emit_torch.py"))),
+    ("compiler/passes/bounds", (unit("unit", "Bounds.*:Facade.*"), lit("lit", "check"))),
+    ("compiler/passes", (unit("unit", f"{PASSES}:LowerRandom.*:LlvmLoops.*"), lit("lit", "passes"))),
+    ("compiler/lower", (unit("unit", "Lower.*:Facade.*:Specialise.*:LowerRandom.*"),)),
+    ("compiler/check/promote", (unit("unit", "Promote.*"),)),
+    ("compiler/check", (unit("unit", "Specialise.*:Coverage.*:Facade.*"), lit("lit", "check"))),
+    ("compiler/ir", (unit("unit", f"Arithmetic.*:Builder.*:{PASSES}:Lower*"),)),
+    ("runtime/host", (unit("unit", "Host*:Intervals.*:Limits.*:Calls.*:Facade.*"),)),
+    ("runtime/layout", (unit("unit", "Layout.*:Plan.*:Overlap.*:Slots.*"),)),
+    ("runtime/launch", (unit("unit", "Calls.*:Facade.*:LlvmLoops.*"),)),
+    ("runtime/cuda", (unit("unit", "Geometry.*:CudaUnload.*:CudaNvrtc.*"),)),
+    ("grammar/builtins.def", (unit("unit", "Catalogue.*:Rows*:Llvm.EveryBuiltinRow:CudaKernel.EveryExactRow"),)),
+)
+
+# Round by round; what a round leaves goes to the next.
+ROUNDS: tuple[tuple[Suite, ...], ...] = (
+    (fuzz(200, 0),),
     (
-        "fuzz, short",
-        ["build/dev/tests/ew_tests", "fuzz", "--programs=400", "--shim=200", "--nvrtc=0", "--archs=0"],
-        240,
+        unit("unit", f"-{DEVICE}"),
+        lit("lit", "passes", "ir", "emit-cuda", "emit-llvm", "emit-torch", "ptx", "check", "driver"),
+        pytest("python", *CALLS),
+        pytest("cases", "tests/cases"),
+        pytest("python", "tests/python", *(f"--ignore={path}" for path in (*SLOW, *CALLS))),
     ),
-    ("python", [PYTHON, "-m", "pytest", "-q", "-x", "tests/python", "-p", "no:cacheprovider"], 900),
-    ("fuzz", ["build/dev/tests/ew_tests", "fuzz"], 1200),
+    (
+        lit("lit", "errors", "lexer", "parser"),
+        pytest("docs", "tests/docs"),
+        Suite("fuzz", [PROGRAM, "fuzz"], 700),
+        pytest("python", *SLOW),
+        pytest("build", "tests/build"),
+    ),
 )
 
 
-def suffer(m: Mutant, tree: Path, build: list[str]) -> dict:
+def suites_for(file: str, number: int) -> list[Suite]:
+    first = next((suites for begins, suites in FIRST if file.startswith(begins)), ()) if number == 0 else ()
+    return [*first, *ROUNDS[number]]
+
+
+def fails(suite: Suite, tree: Path) -> str | None:
+    """None if the suite passes, else how it failed."""
+    code, text = run(suite.command, tree, suite.seconds)
+    if suite.name == "fuzz" and code == 1:  # a short run need not hold everything
+        failed = re.search(r"(\d+) failed, \d+ skipped\s*\Z", text)
+        if failed and int(failed[1]) == len(re.findall(rf"^MISMATCH: .*{NEVER}$", text, re.MULTILINE)):
+            code = 0
+    if not code:
+        return None
+    if code == 124:
+        return "took too long"
+    words = ("FAILED tests/", "[  FAILED  ]", "MISMATCH", "error: CHECK", "error: ", "Assertion", "FAIL:")
+    lines = [line for word in words for line in text.splitlines() if word in line]
+    return f"exit status {code}: {(lines or text.splitlines()[-1:] or [''])[0].strip()[:160]}"
+
+
+def changed(m: Mutant, source: str) -> str:
+    lines = source.splitlines(keepends=True)
+    assert lines[m.line - 1].rstrip("\n") == m.before, f"{m.file}:{m.line} is another line than in the log"
+    lines[m.line - 1] = m.after + "\n"
+    return "".join(lines)
+
+
+def suffer(m: Mutant, tree: Path, build: list[str], suites: list[Suite], entry: dict) -> dict:
     """Builds the mutant and shows it the suites."""
     path = tree / m.file
     original = path.read_text()
-    lines = original.splitlines(keepends=True)
-    lines[m.line - 1] = m.after + "\n"
-    entry: dict = {"key": m.key, "rule": m.rule, "file": m.file, "line": m.line, "before": m.before.strip()}
-    entry["after"] = m.after.strip()
+    start = time.monotonic()
     try:
-        path.write_text("".join(lines))
-        code, text = run(build, tree, 900)
+        path.write_text(changed(m, original))
+        code, _ = run([*build, *TARGETS[:1]], tree, 900)
+        entry.setdefault("seconds", {})["build"] = round(time.monotonic() - start)
         if code:
             return entry | {"end": "not built"}
-        for name, command, limit in SUITES:
+        all_built = False
+        for suite in suites:
+            if suite.command[0] != PROGRAM and not all_built:
+                all_built = True
+                code, text = run([*build, *TARGETS], tree, 900)
+                assert not code, text
             start = time.monotonic()
-            code, text = run(command, tree, limit)
-            entry.setdefault("seconds", {})[name] = round(time.monotonic() - start, 1)
-            if (
-                name.startswith("fuzz")
-                and code
-                and "MISMATCH" in text
-                and text.count("never occurred") == text.count("MISMATCH")
-            ):
-                code = 0  # a short run need not hold everything
-            if code:
-                return entry | {"end": "killed", "by": name, "how": "took too long" if code == 124 else text[-300:]}
+            how = fails(suite, tree)
+            entry["seconds"][suite.name] = entry["seconds"].get(suite.name, 0) + round(time.monotonic() - start)
+            if how:
+                return entry | {"end": "killed", "by": suite.name, "how": how}
         return entry | {"end": "survived"}
     finally:
         path.write_text(original)
+
+
+def read_log(path: Path) -> list[dict]:
+    return json.loads(path.read_text()) if path.exists() else []
+
+
+def note(path: Path, entry: dict) -> None:
+    """Puts an entry into the log, in the place of the one it had; words written there meanwhile stay."""
+    log = read_log(path)
+    at = next((k for k, old in enumerate(log) if old["key"] == entry["key"]), len(log))
+    log[at : at + 1] = [{**entry, **{k: log[at][k] for k in ("why",) if at < len(log) and k in log[at]}}]
+    path.write_text("[\n" + ",\n".join(" " + json.dumps(e) for e in log) + "\n]\n")
 
 
 def main() -> int:
@@ -250,7 +378,11 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=120)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--log", type=Path, required=True)
-    parser.add_argument("--build", default="cmake --build build/dev", help="the command that builds the tree")
+    parser.add_argument("--round", type=int, default=1, choices=range(1, len(ROUNDS) + 1))
+    parser.add_argument("--again", nargs="*", default=[], help="keys to run again in this round, whatever they were")
+    parser.add_argument("--show", nargs="*", default=[], help="unit:FILTER, lit:FOLDER or python:FILE: only these")
+    parser.add_argument("--unchecked", action="store_true", help="do not look whether the tree passes as it is")
+    parser.add_argument("--build", default="cmake --build build/dev --target", help="the command that builds targets")
     parser.add_argument("--list", action="store_true", help="count what there is and stop")
     given = parser.parse_args()
     tree = given.tree.resolve()
@@ -260,23 +392,50 @@ def main() -> int:
             print(f"{sum(m.rule == rule.name for m in every):5} {rule.name}")
         print(f"{len(every):5} in all")
         return 0
-    log = json.loads(given.log.read_text()) if given.log.exists() else []
-    done = {entry["key"] for entry in log}
-    ended = sum(entry["end"] != "not built" for entry in log)
+    build, number = given.build.split(), given.round - 1
+    shown = [
+        {"unit": unit, "lit": lit, "python": pytest}[kind](kind, what)
+        for kind, what in (text.split(":", 1) for text in given.show)
+    ]
+    if not given.unchecked:
+        code, text = run([*build, *TARGETS], tree, 3600)
+        for suite in () if code else shown or ROUNDS[number]:
+            code, text = (1, how) if (how := fails(suite, tree)) else (0, "")
+            if code:
+                break
+        if code:
+            print(f"the tree fails as it is: {text[-500:]}")
+            return 1
+    log = {entry["key"]: entry for entry in read_log(given.log)}
     for m in draw(every, given.seed):
-        if ended >= given.count:
+        old = log.get(m.key)
+        if (
+            number == 0
+            and not given.again
+            and sum(entry["end"] != "not built" for entry in log.values()) >= given.count
+        ):
             break
-        if m.key in done:
-            continue
-        entry = suffer(m, tree, given.build.split())
-        log.append(entry)
-        given.log.write_text(json.dumps(log, indent=1) + "\n")
-        ended += entry["end"] != "not built"
-        print(
-            f"{entry['end']:9} {entry.get('by', ''):12} {m.file}:{m.line} {m.rule}: {m.after.strip()[:90]}", flush=True
+        wanted = (
+            old is None if number == 0 else old is not None and old["end"] == "survived" and old["rounds"] == number
         )
-    killed = sum(entry["end"] == "killed" for entry in log)
-    print(f"{killed} of {ended} killed")
+        if m.key in given.again:
+            old = old and {k: v for k, v in old.items() if k not in ("end", "by", "how")}
+        elif given.again or not wanted:
+            continue
+        entry = old or {"key": m.key, "rule": m.rule, "file": m.file, "line": m.line, "before": m.before.strip()}
+        suites = shown or suites_for(m.file, number)
+        log[m.key] = suffer(
+            m,
+            tree,
+            build,
+            suites,
+            {**entry, "after": m.after.strip(), "rounds": max(given.round, entry.get("rounds", 1))},
+        )
+        note(given.log, log[m.key])
+        end, by = log[m.key]["end"], log[m.key].get("by", "")
+        print(f"{m.key} {end:9} {by:7} {m.file}:{m.line} {m.rule}: {m.after.strip()[:90]}", flush=True)
+    ended = [entry for entry in log.values() if entry["end"] != "not built"]
+    print(f"{sum(entry['end'] == 'killed' for entry in ended)} of {len(ended)} killed")
     return 0
 
 

@@ -300,6 +300,7 @@ def test_arithmetic_on_the_host() -> None:
     uniform("k >> j", np.int64(-1), k=-7, j=90)
     uniform("k ** j", np.int64(-343), k=-7, j=3)
     uniform("min(k, 3) + max(k, 3) + abs(k) + clip(k, -2, 2)", np.int64(-7 + 3 + 7 - 2), k=-7)
+    uniform("fmin(k, 3) + 10*fmax(k, 3)", np.int64(-7 + 30), k=-7)
     uniform("g / 0.0", np.float32(np.inf), g=1.5)
     uniform("g // 0.4", np.float32(3), g=1.5)
     uniform("g % -0.4", np.float32(1.5 % -0.4), g=1.5)

@@ -183,3 +183,47 @@ def test_devices_of_tables() -> None:
     x, s = torch.zeros(4), torch.zeros(4, device="meta")
     with pytest.raises((ValueError, TypeError)):
         ew.kernel("x + s[0]")(x, s=s)
+
+
+def test_bits_bound_an_index() -> None:
+    """However many positions there are: no cut of them is needed to see it."""
+    n = 10**6
+    i = torch.arange(n)
+    s = torch.arange(8.0)
+    for index, m, want in (
+        ("i & m", 7, i & 7),
+        ("i & m", 0, 0 * i),
+        ("m & i", 0, 0 * i),
+        ("(i-n) & m", 5, (i - n) & 5),
+        ("m & (i-n)", 6, (i - n) & 6),
+        ("(i%2) | m", 6, (i % 2) | 6),
+        ("(i%2) ^ m", 7, (i % 2) ^ 7),
+    ):
+        assert torch.equal(ew.kernel(f"s[{index}]")(s=s[: int(want.max()) + 1], m=m, shape=n), s[want]), index
+
+
+def test_comparisons_are_exact_where_they_turn() -> None:
+    """A read behind a comparison needs no room where the comparison does not hold, however close."""
+    i = np.arange(8)
+    for left, right, given in (("float(i)*0.5", "g", {"g": 1.5}), ("i*k", "j", {"k": 2, "j": 6})):
+        for op, index in (
+            ("<", "i"), ("<=", "i"), (">", "i-4"), (">=", "i-3"), ("==", "i-3"), ("!=", "abs(i-3)-1")
+        ):  # fmt: skip
+            holds = eval(f"i {op} 3", {"i": i})
+            at = np.where(holds, eval(index, {"i": i}), 0)
+            s = np.arange(1.0, at.max() + 2)
+            got = ew.kernel(f"where({left} {op} {right}, s[{index}], 0)")(s=s, shape=8, **given)
+            assert np.array_equal(got, np.where(holds, s[at], 0)), (left, op)
+
+
+def test_a_comparison_that_never_holds_needs_no_cut() -> None:
+    """Where the ends of two ranges meet, one comparison settles every position at once."""
+    for never, given in (
+        ("float(i%5)*0.25 > g", {"g": 1.0}),
+        ("float(i%5)*0.25 < g", {"g": 0.0}),
+        ("i%5 > k", {"k": 4}),
+        ("i%5 < k", {"k": 0}),
+    ):
+        for spec in (f"where({never}, s[i], 1)", f"where(not ({never}), 1, s[i])"):
+            got = ew.kernel(spec)(s=torch.zeros(1), shape=10**6, **given)
+            assert bool((got == 1).all()), spec

@@ -214,6 +214,9 @@ def test_casts_that_keep() -> None:
         assert ew.kernel("x * float(i)")(x).dtype == floating
     assert ew.kernel("int(0.5*i) * x")(x=np.ones(4, np.uint8)).dtype == np.int64
     assert ew.kernel("int(rate) * x")(x=np.ones(4, np.uint8), rate=2.5).dtype == np.uint8
+    for rate, whole in ((-3e9, -3_000_000_000), (1e30, 2**63 - 1), (np.nan, 0)):  # 64 bits, and no more
+        assert ew.kernel("int(rate)")(shape=2, rate=rate).tolist() == [whole] * 2
+    assert ew.kernel("int(float(i) * 2.0**31)")(shape=3).tolist() == [0, 2**31, 2**32]
 
 
 def test_quotients_of_integers() -> None:
@@ -339,3 +342,11 @@ def test_extremes_stand_alone(spec: str) -> None:
     with pytest.raises(ew.SpecError) as caught:
         ew.kernel(spec)
     assert [d.code for d in caught.value.diagnostics] == ["extreme-inside"]
+
+
+def test_a_negative_parameter_beside_128_bits() -> None:
+    """It keeps its sign where its rule is worked in more bits than it came in."""
+    rule = ew.kernel("(i%3)*m*(i%2)*m > k: 1; else 0")
+    for m in (1, 2**40):  # 2**81 on the way
+        assert rule(shape=6, m=m, k=-3).tolist() == [1] * 6, m
+    assert rule(shape=6, m=2**40, k=0).tolist() == [0, 1, 0, 0, 0, 1]

@@ -217,6 +217,63 @@ bool same(double a, double b) {
   return (std::isnan(a) && std::isnan(b)) || (a == b && std::signbit(a) == std::signbit(b));
 }
 
+// Every row whose bits are the same everywhere, as its own kernel, on every pair of awkward floats.
+TEST(CudaKernel, EveryExactRow) {
+  struct Case {
+    const Builtin *row;
+    DType d;
+    Maker m; // stays where it is
+    Case(const Builtin &row, DType d, DType result) : row(&row), d(d), m({d, d}, result) {}
+  };
+  std::vector<std::unique_ptr<Case>> cases;
+  std::vector<std::string> texts;
+  for (const Builtin &f : builtins())
+    for (DType d : {DType::F32, DType::F64}) {
+      if (f.cuda[d == DType::F64].empty() || !f.real || f.sameness != Sameness::Bits) continue;
+      const DType result = f.rule == Rule::Predicate ? DType::Bool : d;
+      Case &c = *cases.emplace_back(std::make_unique<Case>(f, d, result));
+      std::vector<NodeId> operands{c.m.b.load(0)};
+      if (f.max_arguments > 1) operands.push_back(c.m.b.load(1));
+      c.m.piece(c.m.b.call(uint8_t(&f - builtins().data()), result, operands));
+      texts.push_back(emit_cuda(c.m.scheduled()));
+    }
+  EXPECT_GE(cases.size(), 20u);
+  std::string error;
+  const auto batch = ShimBatch::build(texts, error);
+  ASSERT_TRUE(batch) << error;
+  const double edges[] = {0,         0.25,   0.5,    0.75, 1,   1.5,      2.5,      3,         3.5,
+                          1e9 + 0.5, 0x1p23, 0x1p60, 1e30, NAN, INFINITY, 0x1p-126, 0x1.8p-140};
+  std::vector<double> one, other;
+  for (double a : edges)
+    for (double b : edges)
+      for (int signs = 0; signs < 4; ++signs) one.push_back(signs & 1 ? -a : a), other.push_back(signs & 2 ? -b : b);
+  const size_t count = one.size();
+  for (size_t k = 0; k < cases.size(); ++k) {
+    const Case &c = *cases[k];
+    const bool single = c.d == DType::F32, predicate = c.row->rule == Rule::Predicate;
+    const std::vector<float> a(one.begin(), one.end()), b(other.begin(), other.end());
+    std::vector<double> out(count);
+    const CudaCall call = cuda_call(c.m.kernel, [&](const SlotInfo &s) {
+      Slot v{};
+      if (s.kind == SlotKind::Out) v.pointer = out.data();
+      if (s.kind == SlotKind::In)
+        v.pointer = single ? (void *)(s.index ? b : a).data() : (void *)(s.index ? other : one).data();
+      if (s.kind == SlotKind::Extent) v.integer = int64_t(count);
+      return v;
+    });
+    batch->launch(k, call.geometry, call.pointers().data());
+    for (size_t i = 0; i < count; ++i) {
+      const double operands[] = {single ? a[i] : one[i], single ? b[i] : other[i]};
+      const double want = round_to(predicate ? DType::F64 : c.d, c.row->real(operands));
+      double got = out[i];
+      if (predicate) got = reinterpret_cast<const bool *>(out.data())[i];
+      else if (single) got = reinterpret_cast<const float *>(out.data())[i];
+      ASSERT_TRUE(same(got, want)) << c.row->name << " of " << spelling(c.d) << ' ' << operands[0] << ", "
+                                   << operands[1] << ": got " << got << ", not " << want;
+    }
+  }
+}
+
 TEST(CudaKernel, HalvesConvertExactlyOnce) {
   std::vector<std::unique_ptr<Conversion>> kernels;
   std::vector<std::string> texts;
@@ -296,7 +353,7 @@ TEST(CudaKernel, AwkwardNames) {
       "xs",    "x",         "xv",    "v",         "out",      "z",       "inf",        "local",   "all1",  "r0",
       "_a",    "a__b",      "int",   "fmod",      "f16",      "to_i8",   "f32x4",      "x_value", "lo",    "may",
       "k",     "p",         "shift", "rows",      "live",     "signbit", "i64",        "at",      "linux", "u1",
-      "sum",   "x_stride0", "x",     "rest1",     "x_stride", "length0", "out_stride", "floorf"};
+      "sum",   "x_stride0", "x",     "rest1",     "x_stride", "length0", "out_stride", "floorf",  "sqrtf", "9x"};
   for (int rows : {0, 2})
     for (size_t at = 0; at + 1 < names.size(); at += 2) {
       Maker m({DType::F32, DType::F16}, DType::F32);
@@ -308,6 +365,8 @@ TEST(CudaKernel, AwkwardNames) {
               {m.range(no_node, n)});
       m.piece(b.cast(b.cast(sum, DType::I8), DType::F32), {},
               b.compare(CompareOp::Lt, m.flat(), b.integer(DType::Index, 3)));
+      m.piece(b.call(uint8_t(find_builtin("sqrt")), DType::F32, {sum}), {},
+              b.compare(CompareOp::Gt, m.flat(), b.integer(DType::Index, 5)));
       m.piece(b.binary(BinaryOp::Add, x, b.cast(b.binary(BinaryOp::Sub, n, b.integer(DType::Index, 1)), DType::F32)));
       m.kernel.form.rows = uint8_t(rows), m.kernel.form.args[1] = rows ? Access::Broadcast : Access::Vector;
       m.kernel.source = "names\\\nare awkward \\";

@@ -5,6 +5,7 @@
 #include "compiler/names/names.h"
 #include "runtime/host/interval.h"
 #include "tests/unit/interpret.h"
+#include <array>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <optional>
@@ -134,6 +135,13 @@ struct Random {
       }
       }
     }
+    if (bits() % 8 == 0) { // of a leaf: 192 bits, which no sum or product of the few around it takes too far
+      const auto [base, value] = expression(0);
+      const int times = int(bits() % 4);
+      Big power(1);
+      for (int t = 0; t < times; ++t) power = power * *value;
+      return {b.binary(BinaryOp::Pow, base, b.integer(DType::Index, times)), power};
+    }
     const auto [x, a] = expression(depth - 1);
     const auto [y, c] = expression(depth - 1);
     auto result = [&](NodeId n, auto work) -> std::pair<NodeId, std::optional<Big>> {
@@ -247,7 +255,32 @@ TEST(Intervals, HoldEveryValue) {
       const BinaryOp op[] = {BinaryOp::Add,    BinaryOp::Sub,   BinaryOp::Mul,   BinaryOp::FloorDiv,
                              BinaryOp::Mod,    BinaryOp::Pow,   BinaryOp::Shl,   BinaryOp::Shr,
                              BinaryOp::BitAnd, BinaryOp::BitOr, BinaryOp::BitXor};
-      switch (random() % 8) {
+      auto quotient = [&] { // of what may be 0 by 0, which no comparison may take for a number
+        const NodeId over = any(), under = random() % 2 ? over : any();
+        return b.binary(BinaryOp::Div, b.cast(over, DType::F64), b.cast(under, DType::F64));
+      };
+      auto real = [&]() -> NodeId { // the least of a number and no number is none, whatever the number bounds
+        const NodeId number = b.cast(any(), DType::F64);
+        if (random() % 3 == 0) return number;
+        return random() % 2 ? quotient() : b.call(least_row(), DType::F64, {quotient(), number});
+      };
+      switch (random() % 12) {
+      case 5:
+        pool.push_back(b.call(magnitude_row(), DType::Index, {any()}));
+        break;
+      case 6: {
+        const int row = find_builtin(std::array{"floor", "ceil", "round", "sqrt"}[random() % 4]);
+        pool.push_back(b.cast(b.cast(b.call(uint8_t(row), DType::F64, {quotient()}), DType::I64), DType::Index));
+        break;
+      }
+      case 7: {
+        const uint8_t row = random() % 2 ? least_row() : greatest_row();
+        pool.push_back(b.cast(b.cast(b.call(row, DType::F64, {quotient(), quotient()}), DType::I64), DType::Index));
+        break;
+      }
+      case 4:
+        pool.push_back(b.where(b.compare(CompareOp(random() % 6), real(), real()), any(), any()));
+        break;
       case 0:
         pool.push_back(b.unary(UnaryOp(random() % 2), any()));
         break;
@@ -334,6 +367,10 @@ TEST(Calls, FaultsNameTheirPlace) {
   const CallCheck c = call(spec, {"x: f32"}, {{}}, int64_t(1) << 40);
   ASSERT_EQ(c.fault.what, HostFault::Overflow);
   EXPECT_EQ(spec.substr(c.fault.where.begin, c.fault.where.end - c.fault.where.begin), "i**7");
+  const std::string two = "i >= n - 9: x * (i*i); else x * (i**7 - 1)";
+  const CallCheck first = call(two, {"x: f32"}, {{}}, int64_t(1) << 40);
+  ASSERT_EQ(first.fault.what, HostFault::Overflow);
+  EXPECT_EQ(two.substr(first.fault.where.begin, first.fault.where.end - first.fault.where.begin), "i*i");
   const CallCheck z = call("x * float(i // (m - 2))", {"x: f32", "m: int"}, {{}, {.integer = 2}}, 5);
   EXPECT_EQ(z.fault.what, HostFault::ZeroDivision);
 }

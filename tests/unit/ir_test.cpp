@@ -3,6 +3,7 @@
 // lower_test.cpp.
 #include "compiler/ir/abi.h"
 #include "compiler/ir/arithmetic.h"
+#include "compiler/ir/rows.h"
 #include "compiler/names/names.h"
 #include <algorithm>
 #include <cmath>
@@ -17,6 +18,17 @@ Kernel empty(DType in = DType::F32, DType out = DType::F32) {
   k.arguments = {{"x", {ArgKind::Tensor, in}}, {"m", {ArgKind::Int}}, {"g", {ArgKind::Float}}};
   k.outputs = {out};
   return k;
+}
+
+TEST(Builder, ANodeAtALaterStageIsAnother) { // as a text may place it; the host cannot use it
+  Kernel k;
+  Builder b(k);
+  const NodeId n = b.len(flat_axis), two = b.integer(DType::Index, 2),
+               placed = b.call(least_row(), DType::Index, {n, two});
+  k.insts[placed].stage = Stage::Element;
+  const NodeId own = Builder(k).call(least_row(), DType::Index, {n, two});
+  EXPECT_NE(own, placed);
+  EXPECT_EQ(k[own].stage, Stage::Host);
 }
 
 TEST(Builder, EqualNodesAreOne) {

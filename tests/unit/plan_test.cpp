@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What makes a new plan, a new variant, a compilation, and what does not. Results are looked at only where a wrong plan
 // would show.
+#include "runtime/spec.h"
 #include "tests/unit/calls.h"
 #include <thread>
 
@@ -31,6 +32,34 @@ TEST(Plan, LengthsAndScalarsCompileNothing) {
   EXPECT_EQ(since(before).orc, 0u);
   EXPECT_EQ(since(before).variants, 0u);
   EXPECT_EQ(since(before).plans, 7u);
+}
+
+// Blocks outside every box that changes something are not started, so that a box must not grow on its way. The plan is
+// a CPU's: the other one asks a driver.
+TEST(Plan, BoundsOfACallInPlaceOnADevice) {
+  const auto spec = compile("i >= n/2 and i < n-k: x; i < 7: -x; else x*2 # in place");
+  Array<float> x({100});
+  const api::Arg view = x.arg();
+  const auto args = arguments(*spec, {{"x", view}, {"k", number(10)}});
+  const api::Call call{.args = args, .out = &view};
+  const auto plan = api::plan(spec, call);
+  ASSERT_TRUE(plan) << plan.message;
+  Form form = plan.value->form;
+  form.same_view[1] = true, form.vector = 4; // `x`, after `k`
+  api::Launch launch;
+  {
+    const api::LibraryLock lock;
+    auto variant = api::variant_for(*plan.value->spec, *plan.value->typing, form, Machine::Cuda);
+    ASSERT_TRUE(variant) << variant.message;
+    launch.variant = variant.value;
+  }
+  ASSERT_TRUE(launch.variant->live);
+  launch.slots.resize(launch.variant->slots.size());
+  const auto settled = api::settle(*plan.value, launch, call, {launch.slots.data(), launch.slots.size()}, launch.boxes);
+  ASSERT_TRUE(settled && settled.value) << settled.message;
+  ASSERT_EQ(launch.boxes.size(), 2u);
+  EXPECT_EQ(std::pair(launch.boxes[0].begin, launch.boxes[0].end), std::pair(int64_t(50), int64_t(90)));
+  EXPECT_EQ(std::pair(launch.boxes[1].begin, launch.boxes[1].end), std::pair(int64_t(0), int64_t(7)));
 }
 
 TEST(Plan, ARepeatedCallIsAHit) {

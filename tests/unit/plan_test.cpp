@@ -53,13 +53,13 @@ TEST(Plan, BoundsOfACallInPlaceOnADevice) {
     ASSERT_TRUE(variant) << variant.message;
     launch.variant = variant.value;
   }
-  ASSERT_TRUE(launch.variant->live);
+  ASSERT_TRUE(launch.variant->cut);
   launch.slots.resize(launch.variant->slots.size());
-  const auto settled = api::settle(*plan.value, launch, call, {launch.slots.data(), launch.slots.size()}, launch.boxes);
+  const auto settled = api::settle(*plan.value, launch, call, {launch.slots.data(), launch.slots.size()}, launch.cut);
   ASSERT_TRUE(settled && settled.value) << settled.message;
-  ASSERT_EQ(launch.boxes.size(), 2u);
-  EXPECT_EQ(std::pair(launch.boxes[0].begin, launch.boxes[0].end), std::pair(int64_t(50), int64_t(90)));
-  EXPECT_EQ(std::pair(launch.boxes[1].begin, launch.boxes[1].end), std::pair(int64_t(0), int64_t(7)));
+  std::vector<std::pair<int64_t, uint32_t>> segments;
+  for (const Segment &s : launch.cut.segments) segments.emplace_back(s.begin, s.piece);
+  EXPECT_EQ(segments, (std::vector<std::pair<int64_t, uint32_t>>{{0, 1}, {7, 2}, {50, 0}, {90, 2}}));
 }
 
 TEST(Plan, ARepeatedCallIsAHit) {

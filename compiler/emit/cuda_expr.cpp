@@ -368,6 +368,11 @@ private:
     const Inst &i = k_[n];
     const BinaryOp op = BinaryOp(i.sub);
     const DType d = i.type;
+    if (wraps(i) && op == BinaryOp::Sub && dclass(d) != DClass::UInt && k_[i.a].op == Op::Const &&
+        k_.constants[k_[i.a].a].integer == 0) { // out of NVRTC's sight, as -x is
+      helpers_.use("negate", d);
+      return {"negate(" + argument(i.b) + ")", Atom, true};
+    }
     if (wraps(i)) {
       const Text t = unsigned_text(n);
       return {"(" + std::string(type(n)) + ")(" + t.s + ")", Prefix, true};

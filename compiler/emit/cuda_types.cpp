@@ -93,10 +93,15 @@ std::string literal(DType d, const Constant &c, bool wide, bool exact) {
   return integer_literal(d, c.integer, wide, exact);
 }
 
+static constexpr std::string_view negated =
+    "__device__ {T} negate({T} a) {\n  {U} m = 0 - ({U})a;\n  asm(\"\" : \"+{R}\"(m));\n  return ({T})m;\n}";
+
 // clang-format off
 // No name in these texts may be a macro of the prelude (inf, nan).
 static constexpr Helper helper_rows[] = {
-    {"negate", "", "__device__ {T} negate({T} a) { return ({T})(0 - ({U})a); }", "__device__ {T} negate({T} a) { return ({T})(0 - ({U})a); }", ""},
+    // Out of NVRTC's sight: of `a < 0 ? -a : a` it makes abs.s64, of which ptxas then takes the sign to be plus, though the
+    // least integer has itself for its magnitude. (CUDA 13.0, sm_90: `0 <= abs(v)` held of it.)
+    {"negate", "", negated, negated, ""},
     {"floor_div",
 R"(__device__ {T} floor_div({T} a, {T} b) { // as torch.floor_divide
   if (b == 0) return a / b;
@@ -218,6 +223,8 @@ static std::string spell(std::string_view text, DType d, bool wide) {
   std::string s = replace(std::string(text), "{T}", value(d, wide));
   const bool big = d == DType::Index && wide;
   s = replace(std::move(s), "{U}", big ? "unsigned __int128" : bytes(d) == 8 ? "u64" : "unsigned");
+  if (big) s = replace(std::move(s), "  asm(\"\" : \"+{R}\"(m));\n", ""); // no register has 128 bits, nor does abs
+  s = replace(std::move(s), "{R}", bytes(d) == 8 ? "l" : "r");
   return replace(std::move(s), "{W}", std::to_string(big ? 128 : 8 * bytes(d)));
 }
 

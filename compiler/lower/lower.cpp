@@ -402,6 +402,10 @@ private:
     for (uint32_t n = 0; n < ast[e].count; ++n) list.push_back(operand(e, n, t));
     b.at(ast[e].where);
     check_divisors(e, row, t, list);
+    if (builtins()[row].meaning == Meaning::BitCount && t.compute == DType::Index && !host(list[0])) {
+      // A position has 64 bits, also where code works it in 128.
+      return b.cast(b.call(uint8_t(row), DType::I64, {b.cast(list[0], DType::I64)}), DType::Index);
+    }
     return expand_call(k, b, row, t.compute, list);
   }
 

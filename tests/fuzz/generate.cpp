@@ -39,10 +39,7 @@ public:
   std::string spec() {
     const int pieces = 1 + int(random_.below(5));
     std::string text = header_ + lets();
-    if (random_.chance(8)) {
-      text += ladder();
-      if (random_.chance(75)) return text + "else " + value();
-    }
+    if (random_.chance(8)) return text + ladder() + "else " + value();
     for (int p = 0; p + 1 < pieces; ++p) {
       text += reads_ && random_.chance(20) ? neighbour() : guard() + ": " + value();
       text += random_.chance(80) ? "; " : "\n";

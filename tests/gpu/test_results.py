@@ -331,3 +331,21 @@ def test_both_paths_agree_on_what_has_no_dimensions(torch: Any) -> None:
             assert all(r.is_cuda and torch.equal(r, x * 2) for r in results), (args, kwargs)
     with pytest.raises(ValueError, match="`out` is on the CPU"):
         k(x[0], gain=2.0, out=torch.zeros(()))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+@pytest.mark.parametrize(
+    "rule", ["0 <= abs(v): 1; else 0", "where(0 <= where(v < 0, 0 - v, v), 1, 0)", "where(max(v, -v) < 0, 0, 1)"]
+)
+def test_the_least_integer_has_no_magnitude(torch: Any, rule: str, dtype: str) -> None:
+    v = torch.full((1000,), torch.iinfo(getattr(torch, dtype)).min, dtype=getattr(torch, dtype), device="cuda")
+    v[::3] = 5
+    assert torch.equal(ew.kernel(rule)(v=v), ew.kernel(rule)(v=v.cpu()).cuda())
+
+
+def test_a_guard_on_a_magnitude_keeps_reads_in_bounds(torch: Any) -> None:
+    v = torch.full((1000,), torch.iinfo(torch.int64).min, device="cuda")
+    s = torch.arange(3.0, device="cuda")
+    assert torch.equal(
+        ew.kernel("0 <= abs(v) < len(s): s[abs(v)]; else 7")(v=v, s=s), torch.full((1000,), 7.0, device="cuda")
+    )

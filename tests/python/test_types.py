@@ -350,3 +350,11 @@ def test_a_negative_parameter_beside_128_bits() -> None:
     for m in (1, 2**40):  # 2**81 on the way
         assert rule(shape=6, m=m, k=-3).tolist() == [1] * 6, m
     assert rule(shape=6, m=2**40, k=0).tolist() == [0, 1, 0, 0, 0, 1]
+
+
+def test_bits_of_a_position_where_it_is_worked_in_128() -> None:
+    """The guard needs more than 64 bits of device arithmetic; the value has the 64 bits of a position still."""
+    k = ew.kernel("i*i*k*4611686018427387904 < n*2000000000000000000: popcount(i - 31); else 0")
+    assert k(shape=5, k=7).tolist() == [
+        bin((j - 31) % 2**64).count("1") if j * j * 7 * 2**62 < 10**19 else 0 for j in range(5)
+    ]

@@ -15,6 +15,7 @@ inline thread_local uint3 blockIdx, threadIdx, blockDim;
 #define __device__ static inline
 #define __launch_bounds__(n)
 #define __grid_constant__
+#define asm(...) // what it hides from NVRTC, g++ may see
 #define __constant__ static const
 #define __restrict__ __restrict
 

@@ -124,8 +124,7 @@ CudaCall cuda_call(const Kernel &k, const std::function<Slot(const SlotInfo &)> 
   uintptr_t out = 0;
   for (const SlotInfo &s : call.infos) {
     const bool own = s.kind == SlotKind::Shift || s.kind == SlotKind::Blocks || s.kind == SlotKind::Live ||
-                     s.kind == SlotKind::Inverse || s.kind == SlotKind::InverseShift ||
-                     s.kind == SlotKind::Segments;
+                     s.kind == SlotKind::Inverse || s.kind == SlotKind::InverseShift || s.kind == SlotKind::Segments;
     const Slot v = own ? Slot{} : value(s);
     call.slots.push_back(v);
     if (s.kind == SlotKind::OutStride) out_strides.push_back(v.integer);

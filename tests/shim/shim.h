@@ -42,8 +42,8 @@ struct CudaCall {
   std::vector<uint8_t> table;                 // of segments
   std::vector<const void *> pointers() const; // to the slots, to `live`, or to the table
 };
-/// `value` gives the slot of everything but Shift, Blocks, Live, Segments and inverses; those come from the launcher's geometry
-/// and from bounds, for which it is asked as if they were passed.
+/// `value` gives the slot of everything but Shift, Blocks, Live, Segments and inverses; those come from the launcher's
+/// geometry and from bounds, for which it is asked as if they were passed.
 CudaCall cuda_call(const Kernel &, const std::function<Slot(const SlotInfo &)> &value);
 
 } // namespace elsewise::test

@@ -572,8 +572,22 @@ Scalar Oracle::operate(ExprId e, Use use) {
   }
   if (is_comparison(x.op)) return {DType::Bool, compare(e, t), 0};
 
+  const bool good = fault_ == Outcome::Value;
   Scalar a = operand(ast_.child(e, 0), t.operands, t.compute), b{};
   const DType c = t.compute;
+  if (c == DType::Bool && good && x.kind != ExprKind::Unary && x.op != Operator::BitXor) {
+    // As `and` and `or`, but both sides are operands: where one settles it, nobody may ever look at the other.
+    const bool settles = x.op != Operator::Mul && x.op != Operator::BitAnd;
+    const Outcome left = std::exchange(fault_, Outcome::Value);
+    b = operand(ast_.child(e, 1), t.operands, c);
+    const Outcome right = std::exchange(fault_, Outcome::Value);
+    if (left != Outcome::Value || right != Outcome::Value) ++element_; // what was remembered of the fault's operands
+    const bool settled = (left == Outcome::Value && (a.integer != 0) == settles) ||
+                         (right == Outcome::Value && (b.integer != 0) == settles);
+    if (settled) return {DType::Bool, settles, 0};
+    fault_ = left != Outcome::Value ? left : right;
+    return {DType::Bool, settles ? a.integer || b.integer : a.integer && b.integer, 0};
+  }
   if (x.kind == ExprKind::Unary) {
     if (x.op == Operator::Plus) return a;
     if (is_float(c)) return {c, 0, -a.real};

@@ -206,7 +206,8 @@ FLAT: list[tuple[str, list[str]]] = [
 
 @pytest.mark.parametrize(("rule", "options"), FLAT, ids=[str(k) for k in range(len(FLAT))])
 def test_the_form_of_short_rows_is_laid_out_and_compiles(rule: str, options: list[str]) -> None:
-    command = [str(Path(ew.__file__).parent / "ewc"), "-e", rule, "--flat", *options]
+    # As the installed command does, which finds pip's NVRTC.
+    command = [sys.executable, "-c", "from elsewise._ewc import main; main()", "-e", rule, "--flat", *options]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     layout = [clang_format(), f"--style=file:{ROOT / '.clang-format'}", "--assume-filename=rule.cu"]
     assert subprocess.run(layout, input=text, capture_output=True, text=True, check=True).stdout == text

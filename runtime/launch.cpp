@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan's launches: the variant for a class of pointers, its launch arguments, and what host values put into them. It
 // starts nothing.
+#include "compiler/ir/walk.h"
 #include "runtime/spec.h"
 #include <algorithm>
 #include <cmath>
@@ -89,21 +90,13 @@ std::string in_words(const Spec &spec, const HostFault &f) {
 
 // The arguments that a bound is made of, those that are NaN first and alone if there are any.
 std::string bound_of(const Spec &spec, const Kernel &k, NodeId bound, std::span<const HostValue> values) {
-  std::vector<NodeId> open = {bound};
-  std::vector<bool> seen(k.insts.size());
   std::string all, nans;
-  while (!open.empty()) {
-    const NodeId n = open.back();
-    open.pop_back();
-    if (seen[n]) continue;
-    seen[n] = true;
-    const std::vector<NodeId> below = operands(k, n);
-    open.insert(open.end(), below.rbegin(), below.rend());
-    if (k[n].op != Op::Param || k[n].type != DType::F64) continue;
+  walk(k, bound, [&](NodeId n) {
+    if (k[n].op != Op::Param || k[n].type != DType::F64) return;
     const std::string name = "`" + spec.names.arguments[k[n].a] + "`";
     all += (all.empty() ? "" : ", ") + name;
     if (std::isnan(values[n].real)) nans += (nans.empty() ? "" : ", ") + name;
-  }
+  });
   if (!nans.empty()) return ": " + nans + (nans.find(',') == std::string::npos ? " is NaN" : " are NaN");
   return all.empty() ? "" : "; it is made of " + all;
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launch plans: all of a call that shapes, strides, dtypes and devices decide, worked out once and kept in the Spec. No
 // value and no pointer is kept.
+#include "compiler/ir/walk.h"
 #include "runtime/launch_taker.h"
 #include "runtime/spec.h"
 #include "llvm/ADT/Hashing.h"
 #include <algorithm>
+#include <set>
 
 namespace elsewise::api {
 
@@ -60,21 +62,14 @@ std::string wrong_own_axes(const Spec &spec, const Kernel &kernel, const Call &c
 // True if some piece leaves memory alone that others touch: it does not read what they read, or, in place, it may be
 // the element itself.
 bool skips_memory(const Kernel &k, bool in_place) {
-  std::vector<size_t> seen(k.insts.size()), loaded(k.arguments.size()); // in which walk last
-  std::vector<NodeId> open;
-  size_t walks = 0, all = 0;
+  std::set<uint32_t> all;
   auto loads = [&](NodeId root) {
-    size_t own = 0;
-    ++walks, open.assign(1, root);
-    while (!open.empty()) {
-      const NodeId n = open.back();
-      open.pop_back();
-      if (seen[n] == walks) continue;
-      seen[n] = walks;
-      if (k[n].op == Op::Load && loaded[k[n].a] != walks) all += loaded[k[n].a] == 0, ++own, loaded[k[n].a] = walks;
-      for (const NodeId o : operands(k, n)) open.push_back(o);
-    }
-    return own;
+    std::set<uint32_t> own;
+    walk(k, root, [&](NodeId n) {
+      if (k[n].op == Op::Load) own.insert(k[n].a);
+    });
+    all.insert(own.begin(), own.end());
+    return own.size();
   };
   size_t fewest = k.arguments.size();
   for (const Piece &p : k.pieces) {
@@ -82,7 +77,7 @@ bool skips_memory(const Kernel &k, bool in_place) {
     if (p.guard != no_node) loads(p.guard);
     fewest = std::min(fewest, loads(p.values[0]));
   }
-  return fewest < all;
+  return fewest < all.size();
 }
 
 Result<std::shared_ptr<Plan>> make_plan(const Spec &spec, const Call &call) {

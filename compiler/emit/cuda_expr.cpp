@@ -3,6 +3,7 @@
 // goes through a helper.
 #include "compiler/emit/cuda_expr.h"
 #include "compiler/ir/rows.h"
+#include "compiler/ir/walk.h"
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -561,12 +562,7 @@ private:
 
 Reads reads(const Kernel &k, NodeId root) {
   Reads r;
-  std::vector<NodeId> stack{root};
-  std::set<NodeId> seen;
-  while (!stack.empty()) {
-    const NodeId n = stack.back();
-    stack.pop_back();
-    if (!seen.insert(n).second) continue;
+  walk(k, root, [&](NodeId n) {
     uint32_t index;
     if (uniform_index(k, n, index)) r.uniforms.push_back(index);
     else if (k[n].op == Op::Load) r.args.push_back(k[n].a);
@@ -575,9 +571,10 @@ Reads reads(const Kernel &k, NodeId root) {
     else if (k[n].op == Op::Entry) r.entry = true;
     else {
       if (k[n].op == Op::Read) r.tables.push_back(k.reads[k[n].c].argument);
-      for (NodeId o : operands(k, n)) stack.push_back(o);
+      return true;
     }
-  }
+    return false;
+  });
   std::sort(r.tables.begin(), r.tables.end());
   r.tables.erase(std::unique(r.tables.begin(), r.tables.end()), r.tables.end());
   std::sort(r.args.begin(), r.args.end());

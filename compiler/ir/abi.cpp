@@ -85,19 +85,6 @@ std::vector<uint32_t> bodies(const Kernel &k) {
   return of;
 }
 
-bool takes_entry(const Kernel &k, NodeId value) {
-  std::vector<NodeId> open{value};
-  std::set<NodeId> seen;
-  while (!open.empty()) {
-    const NodeId n = open.back();
-    open.pop_back();
-    if (!seen.insert(n).second) continue;
-    if (k[n].op == Op::Entry) return true;
-    for (const NodeId o : operands(k, n)) open.push_back(o);
-  }
-  return false;
-}
-
 SegmentLayout segment_layout(const Kernel &k) {
   SegmentLayout at;
   at.count = k.form.segments;

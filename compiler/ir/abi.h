@@ -73,8 +73,6 @@ SegmentLayout segment_layout(const Kernel &);
 bool can_have_segments(const Kernel &);
 /// By piece: the first one with the same values, whose body it shares.
 std::vector<uint32_t> bodies(const Kernel &);
-/// Some value is in a table.
-bool takes_entry(const Kernel &, NodeId value);
 
 /// Bytes of a slot: eight but for tables.
 size_t slot_bytes(const Kernel &, const SlotInfo &);

@@ -2,7 +2,7 @@
 // Makes IR nodes so that equal nodes are one, with the stage that their operands give. It folds only what is exact
 // whatever the operands are.
 #include "compiler/ir/arithmetic.h"
-#include "compiler/ir/ir.h"
+#include "compiler/ir/walk.h"
 #include <algorithm>
 #include <bit>
 #include <cassert>
@@ -149,19 +149,14 @@ NodeId Builder::logic(LogicOp op, NodeId a, NodeId b) {
 // Whether `n` or what it is made of may be refused at a call: a read out of bounds, an index beyond 64 bits, a zero
 // divisor.
 static bool may_fault(const Kernel &k, NodeId n) {
-  std::vector<NodeId> open{n};
-  std::vector<bool> seen(k.insts.size());
-  while (!open.empty()) {
-    const NodeId at = open.back();
-    open.pop_back();
-    if (seen[at]) continue;
-    seen[at] = true;
+  bool may = false;
+  walk(k, n, [&](NodeId at) {
     const Inst &i = k[at];
     const bool arithmetic = i.op == Op::Unary || i.op == Op::Binary || i.op == Op::Call || i.op == Op::Cast;
-    if (i.op == Op::Read || (arithmetic && i.type == DType::Index)) return true;
-    for (const NodeId o : operands(k, at)) open.push_back(o);
-  }
-  return false;
+    may = may || i.op == Op::Read || (arithmetic && i.type == DType::Index);
+    return !may;
+  });
+  return may;
 }
 
 NodeId Builder::where(NodeId condition, NodeId a, NodeId b) {

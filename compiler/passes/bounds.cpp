@@ -5,6 +5,7 @@
 #include "compiler/ir/arithmetic.h"
 #include "compiler/ir/axes.h"
 #include "compiler/ir/rows.h"
+#include "compiler/ir/walk.h"
 #include "compiler/passes/rewrite.h"
 #include "compiler/prove/prover.h"
 #include <algorithm>
@@ -555,7 +556,7 @@ private:
   /// few, any. A premise costs a comparison at a call.
   std::set<uint8_t> candidates(NodeId index, uint32_t argument) const {
     std::set<uint8_t> found;
-    visit(index, [&](NodeId n) {
+    walk(k, index, [&](NodeId n) {
       if ((k[n].op == Op::Pos || k[n].op == Op::Len) && k[n].a != no_axis) found.insert(uint8_t(k[n].a));
     });
     constexpr size_t most_axes = 8; // beyond them, only those that the index speaks of
@@ -565,23 +566,10 @@ private:
     return found;
   }
 
-  template <class See> void visit(NodeId root, See see) const {
-    std::vector<NodeId> todo{root};
-    std::vector<bool> seen(k.insts.size());
-    while (!todo.empty()) {
-      const NodeId n = todo.back();
-      todo.pop_back();
-      if (seen[n]) continue;
-      seen[n] = true;
-      see(n);
-      for (const NodeId o : operands(k, n)) todo.push_back(o);
-    }
-  }
-
   /// No element enters the index, and the host works it out to the bit as a device does.
   bool host_can_tell(NodeId index) const {
     bool can = true;
-    visit(index, [&](NodeId n) {
+    walk(k, index, [&](NodeId n) {
       const Inst &i = k[n];
       can = can && i.op != Op::Load && i.op != Op::Read && (i.stage == Stage::Host || same_everywhere(k, n));
     });

@@ -50,92 +50,96 @@ void KernelPrinter::print_tables(Lines &out) const {
   }
 }
 
-// What the host passes, as declarations, in the order of the slots.
-std::vector<std::string> KernelPrinter::parameters() const {
-  std::vector<std::string> parameters;
+// What the host passes, in the order of the slots.
+std::vector<KernelPrinter::Parameter> KernelPrinter::parameters() const {
+  std::vector<Parameter> list;
   const std::string integer_type = std::string(integer()) + " ";
   auto bound_type = [&](const SlotInfo &s) {
     return form_.flat && bound_axis(k_, s) != flat_axis ? "int " : integer_type;
   };
+  auto place = [&](const SlotInfo &s) { return num(s.index + 1) + box_suffix(s.box, s.range); };
+  auto pointer = [&](const char *qualifier, DType d) { return qualifier + std::string(stored(d)) + " *__restrict__ "; };
   for (const SlotInfo &s : slots_) {
     switch (s.kind) {
     case SlotKind::Out:
-      parameters.push_back(std::string(stored(k_.outputs[s.index])) +
-                           (out_ == "out" ? " *__restrict__ out" : " *" + out_));
+      list.push_back(
+          {out_ == "out" ? pointer("", k_.outputs[s.index]) : std::string(stored(k_.outputs[s.index])) + " *", out_});
       break;
     case SlotKind::In:
-      parameters.push_back("const " + std::string(stored(dtype(s.index))) + " *__restrict__ " + names_.args[s.index]);
+      list.push_back({pointer("const ", dtype(s.index)), names_.args[s.index]});
       break;
     case SlotKind::Table:
-      parameters.push_back("const " + std::string(stored(dtype(s.index))) + " *__restrict__ " + names_.tables[s.index]);
+      list.push_back({pointer("const ", dtype(s.index)), names_.tables[s.index]});
       break;
     case SlotKind::TableStride:
-      parameters.push_back("i64 " + names_.steps[s.index][s.box]);
+      list.push_back({"i64 ", names_.steps[s.index][s.box]});
       break;
     case SlotKind::Uniform: {
       const DType d = k_[k_.uniforms[s.index]].type;
-      parameters.push_back(std::string(d == DType::Index ? "i64" : value(d, false)) + " " + names_.uniforms[s.index]);
+      list.push_back({std::string(d == DType::Index ? "i64" : value(d, false)) + " ", names_.uniforms[s.index]});
       break;
     }
     case SlotKind::Rows:
-      parameters.push_back(integer_type + "rows");
+      list.push_back({integer_type, "rows"});
       break;
     case SlotKind::Extent:
-      parameters.push_back((form_.flat ? "int " : integer_type) + "extent");
+      list.push_back({form_.flat ? "int " : integer_type, "extent"});
       break;
     case SlotKind::End:
-      parameters.push_back(bound_type(s) + "end" + num(s.index + 1) + box_suffix(s.box, s.range));
+      list.push_back({bound_type(s), "end" + place(s)});
       break;
     case SlotKind::Begin:
-      parameters.push_back(bound_type(s) + "begin" + num(s.index + 1) + box_suffix(s.box, s.range));
+      list.push_back({bound_type(s), "begin" + place(s)});
       break;
     case SlotKind::RowLength:
-      parameters.push_back(integer_type + "length" + num(s.index));
+      list.push_back({integer_type, "length" + num(s.index)});
       break;
     case SlotKind::RowPitch:
-      parameters.push_back(integer_type + "pitch" + num(s.index));
+      list.push_back({integer_type, "pitch" + num(s.index)});
       break;
     case SlotKind::InnerPitch:
-      parameters.push_back(integer_type + "pitch");
+      list.push_back({integer_type, "pitch"});
       break;
     case SlotKind::OutStride:
-      parameters.push_back(integer_type + "out_stride" + num(s.index));
+      list.push_back({integer_type, "out_stride" + num(s.index)});
       break;
     case SlotKind::InStride:
-      parameters.push_back(integer_type + strides_[s.index] + num(s.box));
+      list.push_back({integer_type, strides_[s.index] + num(s.box)});
       break;
     case SlotKind::OutInner:
-      parameters.push_back(integer_type + "out_stride");
+      list.push_back({integer_type, "out_stride"});
       break;
     case SlotKind::InInner:
-      parameters.push_back(integer_type + strides_[s.index]);
+      list.push_back({integer_type, strides_[s.index]});
       break;
     case SlotKind::Inverse:
-      parameters.push_back((form_.narrow ? "unsigned " : "u64 ") + inverse_name(s.index));
+      list.push_back({form_.narrow ? "unsigned " : "u64 ", inverse_name(s.index)});
       break;
     case SlotKind::InverseShift:
-      parameters.push_back("int " + inverse_name(s.index) + "_shift");
+      list.push_back({"int ", inverse_name(s.index) + "_shift"});
       break;
     case SlotKind::Shift:
-      parameters.push_back("int shift");
+      list.push_back({"int ", "shift"});
       break;
     case SlotKind::Blocks:
-      parameters.push_back("unsigned blocks");
+      list.push_back({"unsigned ", "blocks"});
       break;
     case SlotKind::Live:
-      parameters.push_back("Live live");
+      list.push_back({"Live ", "live"});
       break;
     case SlotKind::Segments:
-      parameters.push_back("const __grid_constant__ Segments segments");
+      list.push_back({"const __grid_constant__ Segments ", "segments"});
       break;
     }
   }
-  return parameters;
+  return list;
 }
 
 void KernelPrinter::print_signature(Lines &out) {
-  const std::vector<std::string> parameters =
-      form_.many ? std::vector<std::string>{"const __grid_constant__ Items items"} : this->parameters();
+  std::vector<std::string> parameters;
+  if (form_.many) parameters.push_back("const __grid_constant__ Items items");
+  else
+    for (const Parameter &p : this->parameters()) parameters.push_back(p.type + p.name);
   const std::string attributes = "extern \"C\" __global__ void __launch_bounds__(" + num(block_threads) + ")";
   // In one construct if that takes fewer lines than the name on a line of its own.
   Lines whole, split;
@@ -145,19 +149,9 @@ void KernelPrinter::print_signature(Lines &out) {
   out.append(whole.count() < split.count() ? whole : split);
 }
 
-// The arguments of one tensor of a list, by the names that they have where there is one tensor alone.
-void KernelPrinter::print_item(Lines &out) {
-  out.add(2, "const auto &item = items.of[item_of(items, blockIdx.x)];", "the tensor whose turn it is");
-  for (const std::string &p : parameters()) {
-    const std::string name = p.substr(p.find_last_of(" *") + 1);
-    const bool pointer = p.find('*') != std::string::npos;
-    out.add(2, (pointer ? "" : "const ") + p + " = item." + name + ";");
-  }
-}
-
-// NVRTC 13 (and others; none is known to be free of it) takes a byte out of a vector's word and works on it in 16 bits
-// without giving it its sign first: `min(-x, k)` compares what the byte above it happens to be. So it may not look into
-// the words. tests/python/test_cuda_text.py counts the conversions.
+// NVRTC 13 takes a byte out of a vector's word and works on it in 16 bits without giving it its sign first: `min(-x,
+// k)` compares what the byte above it happens to be. So it may not look into the words. tests/python/test_cuda_text.py
+// counts the conversions.
 void KernelPrinter::print_whole(Lines &out, DType d) const {
   const std::string type = vector_type(d);
   out.add(0, "__device__ " + type + " whole(" + type + " v) {", "a vector whose bytes NVRTC must not take for 16 bits");
@@ -183,27 +177,7 @@ void KernelPrinter::print_tools(Lines &out) {
       out.add(0, "};");
       if (whole_types_.contains(d)) print_whole(out, d);
     }
-  if (form_.many) {
-    out.add(0, "struct Items {", "a list of tensors: from block begin[k] on it is the turn of item k");
-    out.add(2, "int count;");
-    out.add(2, "unsigned begin[" + num(int64_t(item_layout(k_).capacity)) + "];");
-    out.add(2, "struct alignas(8) {");
-    for (std::string p : parameters()) out.add(4, "alignas(8) " + replace(p, "__restrict__ ", "") + ";");
-    out.add(4, "i64 block;", "its first block, less that of the grid");
-    out.add(2, "} of[" + num(int64_t(item_layout(k_).capacity)) + "];");
-    out.add(0, "};");
-    if (!nothing_) {
-      out.add(0, "__device__ int item_of(const Items &items, unsigned block) {");
-      out.add(2, "int from = 0;");
-      out.add(2, "for (int to = items.count; to - from > 1;) {", "it is one of [from, to)");
-      out.add(4, "const int middle = (from + to) / 2;");
-      out.add(4, "if (items.begin[middle] <= block) from = middle;");
-      out.add(4, "else to = middle;");
-      out.add(2, "}");
-      out.add(2, "return from;");
-      out.add(0, "}");
-    }
-  }
+  if (form_.many) print_list_tools(out);
   if (has(SlotKind::Live)) {
     out.add(0, "struct Live {", "blocks with work: from begin[r] on they are first[r], first[r] + 1, ...");
     out.add(2, "i64 first[4];");

@@ -14,7 +14,7 @@ inline std::string conjunction(const std::string &a, const std::string &b) {
 }
 
 /// Prints one kernel. The parts stand in cuda.cpp (the whole and its signature), cuda_names.cpp, cuda_classify.cpp,
-/// cuda_bodies.cpp, cuda_flat.cpp and cuda_segments.cpp.
+/// cuda_bodies.cpp, cuda_flat.cpp, cuda_segments.cpp and cuda_list.cpp.
 class KernelPrinter {
 public:
   explicit KernelPrinter(const Kernel &k)
@@ -85,14 +85,19 @@ private:
   void print_segment_chain(Lines &, int indent);
   std::vector<size_t> segment_bodies() const;
   bool loads_early() const;
+  // cuda_list.cpp
+  void print_list_tools(Lines &) const;
+  void print_item(Lines &) const;
   // cuda.cpp
   void print_variables(Lines &, const std::string &body);
   void print_pieces(Lines &);
-  std::vector<std::string> parameters() const;
+  struct Parameter {
+    std::string type, name; // "const float *__restrict__ ", "x"
+  };
+  std::vector<Parameter> parameters() const;
   void print_shared(size_t p, Lines &);
   void print_tables(Lines &) const;
   void print_signature(Lines &);
-  void print_item(Lines &);
   void print_whole(Lines &, DType) const;
   void print_tools(Lines &);
   void print_head(Lines &) const;

@@ -36,8 +36,8 @@ std::string wrong_table(const Plan &plan, size_t a, const Call &call) {
          plan.spec->names.arguments[a] + ".clone()`";
 }
 
-// Overlap of `out` with what is not the identical view, and alignment.
-std::string wrong_layout(const Plan &plan, const Launch &launch, const Call &call) {
+// Overlap of `out` with what is not the identical view, and alignment. Empty: fine.
+std::string wrong_memory(const Plan &plan, const Launch &launch, const Call &call) {
   const uintptr_t out = reinterpret_cast<uintptr_t>(call.out->data);
   if (!out) return "`out` has no memory";
   if (out % uintptr_t(bytes(plan.dtype)))
@@ -89,38 +89,27 @@ std::string wrong_place(const Plan &plan, const Call &call) {
   return wrong;
 }
 
-std::string start_cuda(const Plan &plan, const Launch &launch, const Call &call, std::span<Slot> slots,
-                       const Cut &cut) {
+std::string start_cuda(const Plan &plan, const Call &call, Ready &ready) {
+  const Launch &launch = *ready.launch;
   const Kernel &k = launch.variant->kernel;
   Geometry g = geometry(k, k.form, plan.loop.rows, plan.loop.extent, reinterpret_cast<uintptr_t>(call.out->data),
                         ref(plan.loop.out.rows));
   LiveRanges live;
-  if (launch.shift >= 0) slots[launch.shift].integer = g.shift;
-  if (launch.blocks >= 0) slots[launch.blocks].integer = g.blocks;
-  if (launch.live >= 0) live = live_ranges(k, cut.segments, plan.loop.extent, g.shift, g.grid);
+  if (launch.shift >= 0) ready.slots[launch.shift].integer = g.shift;
+  if (launch.blocks >= 0) ready.slots[launch.blocks].integer = g.blocks;
+  if (launch.live >= 0) live = live_ranges(k, ready.cut->segments, plan.loop.extent, g.shift, g.grid);
   if (g.grid == 0) return "";
   llvm::SmallVector<void *, 48> parameters;
-  for (Slot &s : slots) parameters.push_back(&s);
+  for (Slot &s : ready.slots) parameters.push_back(&s);
   if (launch.live >= 0) parameters[launch.live] = &live;
-  if (launch.table >= 0) parameters[launch.table] = const_cast<uint8_t *>(cut.table.data());
-  if (const LaunchTaker *taker = launch_taker()) {
-    (*taker)(k, g, {parameters.data(), parameters.size()});
-    return "";
-  }
-  std::string error;
-  launch.variant->cuda.launch(plan.device.ordinal, g, call.stream, parameters.data(), error);
-  return error;
+  if (launch.table >= 0) parameters[launch.table] = const_cast<uint8_t *>(ready.cut->table.data());
+  return launch_cuda(*launch.variant, plan.device, g, call.stream, {parameters.data(), parameters.size()});
 }
 
 thread_local const LaunchTaker *taker_of_thread = nullptr;
 thread_local int64_t longest_of_thread = longest_flat_row;
 
 } // namespace
-
-std::string wrong_memory(const Plan &plan, const Launch &launch, const Call &call) {
-  std::string wrong = wrong_layout(plan, launch, call);
-  return wrong.empty() && call.raw_pointers ? wrong_place(plan, call) : wrong;
-}
 
 TakeLaunches::TakeLaunches(const LaunchTaker &taker, int64_t longest) {
   taker_of_thread = &taker, longest_of_thread = longest;
@@ -129,47 +118,62 @@ TakeLaunches::~TakeLaunches() { taker_of_thread = nullptr, longest_of_thread = l
 const LaunchTaker *launch_taker() { return taker_of_thread; }
 int64_t longest_flat() { return longest_of_thread; }
 
+std::string launch_cuda(const Variant &variant, Device device, const Geometry &g, void *stream,
+                        std::span<void *const> parameters) {
+  if (const LaunchTaker *taker = launch_taker()) {
+    (*taker)(variant.kernel, g, parameters);
+    return "";
+  }
+  std::string error;
+  variant.cuda.launch(device.ordinal, g, stream, const_cast<void **>(parameters.data()), error);
+  return error;
+}
+
+Result<bool> get_ready(const Plan &plan, const Call &call, bool many, Ready &ready) {
+  for (const bool wide : {false, true}) {
+    auto found = launch_for(plan, call, wide, many && !wide);
+    if (!found) return pass_on<bool>(std::move(found));
+    ready.launch = found.value;
+    if (plan.count > 0 && !wide) {
+      std::string wrong = wrong_memory(plan, *ready.launch, call);
+      if (wrong.empty() && call.raw_pointers) wrong = wrong_place(plan, call);
+      if (!wrong.empty()) return fault<bool>(Fault::Value, std::move(wrong), *plan.spec);
+    }
+    ready.slots.assign(ready.launch->slots.begin(), ready.launch->slots.end());
+    ready.cut = ready.launch->settled ? &ready.launch->cut : &ready.own;
+    if (ready.launch->settled) break;
+    auto settled = settle(plan, *ready.launch, call, {ready.slots.data(), ready.slots.size()}, ready.own);
+    if (!settled) return settled;
+    if (settled.value) break; // else this call's indexes need 128 bits
+  }
+  for (size_t s = 0; s < ready.slots.size(); ++s)
+    if (const int32_t of = ready.launch->pointers[s]; of != no_pointer)
+      ready.slots[s].pointer = of == out_pointer ? call.out->data : call.args[of].data;
+  Result<bool> good;
+  good.value = true;
+  return good;
+}
+
+Result<bool> start(const Plan &plan, const Call &call, Ready &ready) {
+  Result<bool> good;
+  good.value = true;
+  if (plan.count == 0) return good;
+  if (plan.machine == Machine::Cpu) {
+    run_cpu(*ready.launch->variant->cpu, ready.slots.data(), plan.loop.rows, plan.loop.extent, plan.bytes_per_position);
+    return good;
+  }
+  if (std::string error = start_cuda(plan, call, ready); !error.empty())
+    return fault<bool>(Fault::Environment, std::move(error), *plan.spec);
+  return good;
+}
+
 Result<bool> run(const Plan &plan, const Call &call) noexcept try {
   if (!call.out) return fault<bool>(Fault::Type, "run() needs an `out`", *plan.spec);
   if (std::string wrong = wrong_window(plan, call); !wrong.empty())
     return fault<bool>(Fault::Value, std::move(wrong), *plan.spec);
-  auto found = launch_for(plan, call, false);
-  if (!found) return pass_on<bool>(std::move(found));
-  const Launch *launch = found.value;
-  if (plan.count > 0)
-    if (std::string wrong = wrong_memory(plan, *launch, call); !wrong.empty())
-      return fault<bool>(Fault::Value, std::move(wrong), *plan.spec);
-
-  llvm::SmallVector<Slot, 48> slots(launch->slots.begin(), launch->slots.end());
-  thread_local Cut own; // kept between calls, as settle()'s values are
-  if (!launch->settled) {
-    auto settled = settle(plan, *launch, call, {slots.data(), slots.size()}, own);
-    if (!settled) return settled;
-    if (!settled.value) { // this call's indexes need 128 bits
-      found = launch_for(plan, call, true);
-      if (!found) return pass_on<bool>(std::move(found));
-      launch = found.value;
-      slots.assign(launch->slots.begin(), launch->slots.end());
-      settled = settle(plan, *launch, call, {slots.data(), slots.size()}, own);
-      if (!settled) return settled;
-    }
-  }
-  Result<bool> result;
-  result.value = true;
-  if (plan.count == 0) return result;
-
-  for (size_t s = 0; s < slots.size(); ++s)
-    if (const int32_t of = launch->pointers[s]; of != no_pointer)
-      slots[s].pointer = of == out_pointer ? call.out->data : call.args[of].data;
-  if (plan.machine == Machine::Cpu) {
-    run_cpu(*launch->variant->cpu, slots.data(), plan.loop.rows, plan.loop.extent, plan.bytes_per_position);
-    return result;
-  }
-  if (std::string error =
-          start_cuda(plan, *launch, call, {slots.data(), slots.size()}, launch->settled ? launch->cut : own);
-      !error.empty())
-    return fault<bool>(Fault::Environment, std::move(error), *plan.spec);
-  return result;
+  thread_local Ready ready; // kept between calls, so that a call allocates nothing; no call runs inside another
+  if (auto good = get_ready(plan, call, false, ready); !good) return good;
+  return start(plan, call, ready);
 } catch (const std::exception &error) {
   return crashed<bool>(error);
 }

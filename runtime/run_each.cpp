@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A list of calls of one rule: every one is checked before any is started, and on CUDA those over contiguous data share
 // launches. It plans nothing and knows no list of Python's.
-#include "runtime/launch_taker.h"
 #include "runtime/spec.h"
 #include <algorithm>
 #include <cstring>
@@ -9,13 +8,6 @@
 namespace elsewise::api {
 
 namespace {
-
-/// A checked call.
-struct Ready {
-  const Launch *launch = nullptr;
-  llvm::SmallVector<Slot, 24> slots;
-  Cut cut;
-};
 
 /// Bytes that a call may touch: [low, high).
 struct Touched {
@@ -64,36 +56,11 @@ std::string in_list(size_t index, const std::string &message) {
   return "in call " + std::to_string(index) + " of the list: " + message;
 }
 
-Result<bool> get_ready(const Plan &plan, const Call &call, bool many, Ready &ready) {
-  for (const bool wide : {false, true}) {
-    auto found = launch_for(plan, call, wide, many && !wide);
-    if (!found) return pass_on<bool>(std::move(found));
-    ready.launch = found.value;
-    if (plan.count > 0 && !wide)
-      if (std::string wrong = wrong_memory(plan, *ready.launch, call); !wrong.empty())
-        return fault<bool>(Fault::Value, std::move(wrong), *plan.spec);
-    ready.slots.assign(ready.launch->slots.begin(), ready.launch->slots.end());
-    if (ready.launch->settled) {
-      ready.cut = ready.launch->cut;
-      break;
-    }
-    auto settled = settle(plan, *ready.launch, call, {ready.slots.data(), ready.slots.size()}, ready.cut);
-    if (!settled) return settled;
-    if (settled.value) break; // else this call's indexes need 128 bits
-  }
-  for (size_t s = 0; s < ready.slots.size(); ++s)
-    if (const int32_t of = ready.launch->pointers[s]; of != no_pointer)
-      ready.slots[s].pointer = of == out_pointer ? call.out->data : call.args[of].data;
-  Result<bool> good;
-  good.value = true;
-  return good;
-}
-
 /// Fills launches over a list, of one variant.
 class ListLaunch {
 public:
-  ListLaunch(const Variant &variant, int ordinal, void *stream)
-      : variant_(variant), layout_(item_layout(variant.kernel)), ordinal_(ordinal), stream_(stream),
+  ListLaunch(const Variant &variant, Device device, void *stream)
+      : variant_(variant), layout_(item_layout(variant.kernel)), device_(device), stream_(stream),
         // Zeros where no item stands: nothing reads them, but nothing unwritten goes to the driver.
         bytes_(layout_.bytes) {}
 
@@ -104,7 +71,7 @@ public:
     if (ready.launch->shift >= 0) ready.slots[ready.launch->shift].integer = g.shift;
     if (!variant_.cut) return add(ready, 0, g.grid);
     unsigned blocks = g.grid;
-    const LiveRanges live = live_ranges(k, ready.cut.segments, plan.loop.extent, g.shift, blocks);
+    const LiveRanges live = live_ranges(k, ready.cut->segments, plan.loop.extent, g.shift, blocks);
     std::string error;
     for (size_t r = 0; r < 4 && live.begin[r] != ~0u && error.empty(); ++r) {
       const unsigned end = r + 1 < 4 && live.begin[r + 1] != ~0u ? live.begin[r + 1] : blocks;
@@ -120,13 +87,7 @@ public:
     g.grid = grid_;
     grid_ = 0, count_ = 0;
     void *parameter = bytes_.data();
-    if (const LaunchTaker *taker = launch_taker()) {
-      (*taker)(variant_.kernel, g, {&parameter, 1});
-      return "";
-    }
-    std::string error;
-    variant_.cuda.launch(ordinal_, g, stream_, &parameter, error);
-    return error;
+    return launch_cuda(variant_, device_, g, stream_, {&parameter, 1});
   }
 
   const Variant &variant() const { return variant_; }
@@ -148,7 +109,7 @@ private:
   static constexpr unsigned most_blocks = 0x7fffffff; // of a grid along x
   const Variant &variant_;
   const ItemLayout layout_;
-  const int ordinal_;
+  const Device device_;
   void *const stream_;
   std::vector<uint8_t> bytes_;
   unsigned grid_ = 0;
@@ -193,13 +154,12 @@ Result<bool> run_each(std::span<const Plan *const> plans, std::span<const Call> 
     if (!ready[k].launch->many) {
       Call call = calls[k];
       call.stream = calls[0].stream;
-      if (auto ran = run(*plans[k], call); !ran) return ran;
+      if (auto started = start(*plans[k], call, ready[k]); !started) return started;
       continue;
     }
     const Variant &variant = *ready[k].launch->variant;
     auto list = std::find_if(lists.begin(), lists.end(), [&](const auto &l) { return &l->variant() == &variant; });
-    if (list == lists.end())
-      list = lists.insert(list, std::make_unique<ListLaunch>(variant, device.ordinal, calls[0].stream));
+    if (list == lists.end()) list = lists.insert(list, std::make_unique<ListLaunch>(variant, device, calls[0].stream));
     if (std::string error = (*list)->add(*plans[k], calls[k], ready[k]); !error.empty())
       return fault<bool>(Fault::Environment, std::move(error), *plans[k]->spec);
   }

@@ -231,16 +231,27 @@ std::string wrong_window(const Plan &, const Call &);
 
 // launch.cpp
 /// The launch of a plan for the pointers of a call, compiled. `call.out` may be missing: then it is aligned and
-/// distinct. `many`: in a launch over a list, which only a plan of one_row() has.
+/// distinct. `many`: in a launch over a list, which only a plan whose form has no rows can be in.
 Result<const Launch *> launch_for(const Plan &, const Call &, bool wide, bool many = false);
 /// Host values of a call into uniforms, bounds and the cut; false in `value` if the call needs the wide variant.
 /// Faults: the call's.
 Result<bool> settle(const Plan &, const Launch &, const Call &, std::span<Slot> slots, Cut &);
 
 // run.cpp
-/// Why the memory of a call cannot be used: overlap of `out` with what is not the identical view, alignment, and of
-/// raw addresses where they are. Empty: fine.
-std::string wrong_memory(const Plan &, const Launch &, const Call &);
+/// A call that nothing speaks against any more: its code, and what it is given.
+struct Ready {
+  const Launch *launch = nullptr;
+  llvm::SmallVector<Slot, 48> slots;
+  const Cut *cut = nullptr; // the launch's, or `own`
+  Cut own;
+};
+/// Checks what pointers and values of a call can be refused for, and puts them into slots. `many`: as for launch_for();
+/// a call whose indexes need 128 bits is made ready for a launch of its own.
+Result<bool> get_ready(const Plan &, const Call &, bool many, Ready &);
+/// One launch of a variant's CUDA code, or what TakeLaunches has for it. Empty: it was started.
+std::string launch_cuda(const Variant &, Device, const Geometry &, void *stream, std::span<void *const> parameters);
+/// Starts a call alone.
+Result<bool> start(const Plan &, const Call &, Ready &);
 
 // Messages
 template <class T> Result<T> fault(Fault f, std::string message, const Spec &spec) {

@@ -42,8 +42,10 @@ Form contiguous_form(const Kernel &k) {
 // A mask costs a thread some instructions a piece, a table the same for any number: measured, they meet near here.
 static constexpr size_t most_masked_boxes = 8;
 
-// Entries of a table for all bounds of the pieces: one a cut, the first, and one that is never used. 0: no table.
-static uint16_t segments(const Kernel &k, size_t parameter_bytes) {
+// Room in a table for all bounds of the pieces: one entry a cut, the first, and one that is never used. None where a
+// table does not pay or fit.
+static void make_segments(Kernel &k, size_t parameter_bytes) {
+  k.form.segments = 0;
   size_t boxes = 0;
   std::set<NodeId> cuts;
   for (const Piece &p : k.pieces) {
@@ -53,7 +55,7 @@ static uint16_t segments(const Kernel &k, size_t parameter_bytes) {
         for (const NodeId bound : {r.lo, r.hi})
           if (bound != no_node) cuts.insert(bound);
   }
-  if (boxes <= most_masked_boxes || cuts.size() > 65000 || !can_have_segments(k)) return 0;
+  if (boxes <= most_masked_boxes || cuts.size() > 65000 || !can_have_segments(k)) return;
   // What is passed besides: of pointers, strides and uniforms never fewer than there are.
   std::vector<bool> passed(k.insts.size());
   auto pass = [&](NodeId n) { passed[n] = passed[n] || (k[n].stage == Stage::Host && k[n].op != Op::Const); };
@@ -66,9 +68,8 @@ static uint16_t segments(const Kernel &k, size_t parameter_bytes) {
   size_t slots = 16 + 3 * k.form.rows + words * size_t(std::count(passed.begin(), passed.end(), true));
   for (const Argument &a : k.arguments)
     if (a.type.kind == ArgKind::Tensor) slots += 3 + k.form.rows + size_t(std::max<int>(a.type.rank, 0));
-  Kernel sized = k;
-  sized.form.segments = uint16_t(cuts.size() + 2);
-  return segment_layout(sized).size + slots * sizeof(Slot) <= parameter_bytes ? sized.form.segments : 0;
+  k.form.segments = uint16_t(cuts.size() + 2);
+  if (segment_layout(k).size + slots * sizeof(Slot) > parameter_bytes) k.form.segments = 0;
 }
 
 Kernel form(const Kernel &from, const PassOptions &options) {
@@ -81,7 +82,8 @@ Kernel form(const Kernel &from, const PassOptions &options) {
   for (size_t a = 0; a < k.arguments.size(); ++a)
     if (!read[a]) k.form.args[a] = Access::Absent;
   // A list's table would be one a tensor; flat rows choose by lane.
-  k.form.segments = k.form.many || k.form.flat ? 0 : segments(k, options.parameter_bytes);
+  if (k.form.many || k.form.flat) k.form.segments = 0;
+  else make_segments(k, options.parameter_bytes);
   return k;
 }
 

@@ -122,9 +122,9 @@ static HostFault::What work_wide(NodeId n, const Inst &i, DType from, std::span<
                                  const Constant *operand, llvm::DenseMap<NodeId, APInt> &far, Constant &result) {
   if (from != DType::Index) return HostFault::Overflow;
   llvm::SmallVector<APInt, 3> v;
-  for (const NodeId o : operands) {
-    const auto known = far.find(o);
-    v.push_back(known == far.end() ? widened((operand++)->integer) : (++operand, known->second));
+  for (size_t o = 0; o < operands.size(); ++o) {
+    const auto known = far.find(operands[o]);
+    v.push_back(known == far.end() ? widened(operand[o].integer) : known->second);
   }
   if (i.op == Op::Compare) {
     result.integer = ordered(CompareOp(i.sub), v[0].slt(v[1]) ? -1 : int(v[0] != v[1]), 0);

@@ -76,7 +76,6 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
   std::vector<api::Arg> args(count * width), out(count);
   std::vector<api::Call> calls(count);
   std::vector<const api::Plan *> plans(count);
-  std::vector<PyObject *> results(count);
   static PyObject *const out_name = PyUnicode_InternFromString("out");
   // Those that all calls share are read once.
   for (size_t a = 0; a < width; ++a) {
@@ -124,17 +123,12 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
       plans[k] = storage.plans.emplace_back(std::move(planned.value)).get();
     }
     if (call.out) continue;
-    const api::Output output = api::output(*plans[k]);
-    PyObject *result = allocate(output, reader.owner == Owner::Torch ? Owner::Torch : Owner::NumPy);
+    PyObject *result = allocate_out(*plans[k], reader.owner == Owner::Torch ? Owner::Torch : Owner::NumPy, out[k]);
     if (!result) return nullptr;
     PyList_SET_ITEM(made, Py_ssize_t(k), result);
-    out[k] = {.kind = ArgKind::Tensor, .dtype = output.dtype, .device = output.device};
-    out[k].rank = int32_t(output.shape.size());
-    out[k].shape = output.shape.data(), out[k].stride = output.stride.data();
-    out[k].data = address_of(result, reader.owner == Owner::Torch ? Owner::Torch : Owner::NumPy);
-    if (PyErr_Occurred()) return nullptr;
     call.out = &out[k];
   }
+  if (reader.ordinal < 0) follow_threads(reader.owner == Owner::Torch);
 
   PyThreadState *thread = PyEval_SaveThread();
   auto ran = api::run_each(plans, calls);

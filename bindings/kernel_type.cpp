@@ -78,20 +78,24 @@ static PyObject *call_slowly(PyObject *self, PyObject *const *values, Py_ssize_t
   return result;
 }
 
+void follow_threads(bool threads_of_torch) {
+  static int threads = 0;
+  int wanted = 0;
+  if (threads_of_torch && torch.threads)
+    if (PyObject *answer = PyObject_CallNoArgs(torch.threads)) {
+      wanted = int(PyLong_AsLong(answer));
+      Py_DECREF(answer);
+    }
+  PyErr_Clear();
+  if (wanted != threads) api::set_threads(threads = wanted < 0 ? 0 : wanted);
+}
+
 api::Result<bool> run_released(const api::Plan &plan, const api::Call &call, bool threads_of_torch) {
   if (call.out->device.kind == api::DeviceKind::Cpu) {
     int64_t bytes = info(call.out->dtype).bytes;
     for (int d = 0; d < call.out->rank; ++d) bytes *= call.out->shape[d];
     if (bytes < 1 << 16) return api::run(plan, call); // too short to share, or to let others in
-    static int threads = 0;
-    int wanted = 0;
-    if (threads_of_torch && torch.threads)
-      if (PyObject *answer = PyObject_CallNoArgs(torch.threads)) {
-        wanted = int(PyLong_AsLong(answer));
-        Py_DECREF(answer);
-      }
-    PyErr_Clear();
-    if (wanted != threads) api::set_threads(threads = wanted < 0 ? 0 : wanted);
+    follow_threads(threads_of_torch);
   }
   PyThreadState *thread = PyEval_SaveThread();
   auto result = api::run(plan, call);
@@ -121,7 +125,7 @@ static bool is_contiguous(const api::Output &output) {
   return true;
 }
 
-PyObject *allocate(const api::Output &output, Owner owner) {
+static PyObject *allocate(const api::Output &output, Owner owner) {
   PyObject *shape = tuple_of(output.shape), *stride = tuple_of(output.stride), *result = nullptr;
   PyObject *array_dtype = numpy.dtypes[int(output.dtype)];
   if (shape && stride && owner == Owner::Torch) {
@@ -141,7 +145,9 @@ PyObject *allocate(const api::Output &output, Owner owner) {
   return result;
 }
 
-void *address_of(PyObject *result, Owner owner) {
+// The address of a tensor or array that `allocate` has just made; it needs none of the checks that others' need.
+// Null with an error set on failure.
+static void *address_of(PyObject *result, Owner owner) {
   if (owner == Owner::Torch) {
     DLTensor view;
     return torch.api->dltensor_from_py_object_no_sync(result, &view) ? nullptr : view.data;
@@ -159,6 +165,18 @@ void *address_of(PyObject *result, Owner owner) {
   void *address = data ? PyLong_AsVoidPtr(PyTuple_GetItem(data, 0)) : nullptr;
   Py_XDECREF(fields);
   return address;
+}
+
+PyObject *allocate_out(const api::Plan &plan, Owner owner, api::Arg &arg) {
+  const api::Output output = api::output(plan);
+  PyObject *result = allocate(output, owner);
+  if (!result) return nullptr;
+  arg = {.kind = ArgKind::Tensor, .dtype = output.dtype, .device = output.device};
+  arg.rank = int32_t(output.shape.size());
+  arg.shape = output.shape.data(), arg.stride = output.stride.data();
+  arg.data = address_of(result, owner);
+  if (PyErr_Occurred()) Py_CLEAR(result);
+  return result;
 }
 
 static PyObject *call(PyObject *self, PyObject *const *values, size_t flagged, PyObject *kwnames) {
@@ -238,17 +256,8 @@ static PyObject *call(PyObject *self, PyObject *const *values, size_t flagged, P
   if (out) {
     Py_INCREF(out);
   } else {
-    const api::Output output = api::output(*plan);
-    result = allocate(output, owner);
+    result = allocate_out(*plan, owner, out_arg);
     if (!result) return nullptr;
-    out_arg = {.kind = ArgKind::Tensor, .dtype = output.dtype, .device = output.device};
-    out_arg.rank = int32_t(output.shape.size());
-    out_arg.shape = output.shape.data(), out_arg.stride = output.stride.data();
-    out_arg.data = address_of(result, owner);
-    if (PyErr_Occurred()) {
-      Py_DECREF(result);
-      return nullptr;
-    }
     call.out = &out_arg;
     if (reinterpret_cast<uintptr_t>(out_arg.data) % 16 && !replan()) {
       Py_DECREF(result);

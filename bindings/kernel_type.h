@@ -30,11 +30,11 @@ const api::SpecRef *spec_of(PyObject *object);
 /// Names of the arguments, interned, of what is a kernel.
 const std::vector<PyObject *> &names_of(PyObject *kernel);
 
-/// An array or tensor for a plan's output; null with an error set on failure.
-PyObject *allocate(const api::Output &, Owner);
-/// The address of a tensor or array that `allocate` has just made; it needs none of the checks that others' need.
-/// Null with an error set on failure.
-void *address_of(PyObject *result, Owner);
+/// Makes an array or tensor for a plan's output, which it describes in `arg`; that borrows of the plan. New reference;
+/// null with an error set on failure.
+PyObject *allocate_out(const api::Plan &, Owner, api::Arg &arg);
+/// The CPU's pool gets as many threads as torch has, where `threads_of_torch`, else its own number.
+void follow_threads(bool threads_of_torch);
 
 /// The view that a Python object holds, or null. (module.cpp, which knows how.)
 const View *view_of(PyObject *);

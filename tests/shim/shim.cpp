@@ -116,6 +116,36 @@ std::vector<const void *> CudaCall::pointers() const {
   return p;
 }
 
+Slot Alike::slot(const SlotInfo &s) const {
+  Slot v{};
+  switch (s.kind) {
+  case SlotKind::Out:
+    v.pointer = out;
+    break;
+  case SlotKind::In:
+    v.pointer = const_cast<void *>(in);
+    break;
+  case SlotKind::Rows:
+    v.integer = rows;
+    break;
+  case SlotKind::Extent:
+  case SlotKind::RowPitch:
+    v.integer = extent;
+    break;
+  case SlotKind::OutStride:
+  case SlotKind::InStride:
+    v.integer = pitch;
+    break;
+  case SlotKind::OutInner:
+  case SlotKind::InInner:
+    v.integer = inner;
+    break;
+  default:
+    break;
+  }
+  return v;
+}
+
 CudaCall cuda_call(const Kernel &k, const std::function<Slot(const SlotInfo &)> &value) {
   CudaCall call;
   call.infos = slots(k, Backend::Cuda);

@@ -42,6 +42,15 @@ struct CudaCall {
   std::vector<uint8_t> table;                 // of segments
   std::vector<const void *> pointers() const; // to the slots, to `live`, or to the table
 };
+/// An output and an input that lie alike: rows `pitch` elements apart, elements of a row `inner` apart.
+struct Alike {
+  void *out;
+  const void *in;
+  int64_t rows, extent, pitch, inner;
+  /// What that decides of a launch's slots; the others are 0.
+  Slot slot(const SlotInfo &) const;
+};
+
 /// `value` gives the slot of everything but Shift, Blocks, Live, Segments and inverses; those come from the launcher's
 /// geometry and from bounds, for which it is asked as if they were passed.
 CudaCall cuda_call(const Kernel &, const std::function<Slot(const SlotInfo &)> &value);

@@ -39,40 +39,10 @@ struct Seed {
   CudaCall call(float *out, const float *in, int64_t rows, int64_t columns, int64_t pitch, int64_t inner) const {
     const Kernel &k = m.kernel;
     const int64_t n = rows * columns;
+    const Alike layout{out, in, rows, columns, pitch, inner};
     return cuda_call(k, [&](const SlotInfo &s) {
-      Slot v{};
-      switch (s.kind) {
-      case SlotKind::Out:
-        v.pointer = out;
-        break;
-      case SlotKind::In:
-        v.pointer = const_cast<float *>(in);
-        break;
-      case SlotKind::Rows:
-        v.integer = rows;
-        break;
-      case SlotKind::Extent:
-        v.integer = columns;
-        break;
-      case SlotKind::Begin:
-      case SlotKind::End:
-        v.integer = bound_node(k, s) == quarter ? n / 4 : n - n / 4;
-        break;
-      case SlotKind::RowPitch:
-        v.integer = columns;
-        break;
-      case SlotKind::OutStride:
-      case SlotKind::InStride:
-        v.integer = pitch;
-        break;
-      case SlotKind::OutInner:
-      case SlotKind::InInner:
-        v.integer = inner;
-        break;
-      default:
-        break;
-      }
-      return v;
+      if (s.kind != SlotKind::Begin && s.kind != SlotKind::End) return layout.slot(s);
+      return Slot{.integer = bound_node(k, s) == quarter ? n / 4 : n - n / 4};
     });
   }
 };

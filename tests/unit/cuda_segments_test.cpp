@@ -159,45 +159,14 @@ TEST(CudaSegments, RandomBounds) {
         want[r * pitch + t * inner] = rule.value(p, x[r * pitch + t * inner], t, r);
       }
 
+    const Alike layout{out, x, rows, extent, pitch, inner};
     const CudaCall call = cuda_call(k, [&](const SlotInfo &s) {
-      Slot v{};
-      auto clamped = [&](int64_t at) { return std::clamp<int64_t>(at, 0, extent); };
-      switch (s.kind) {
-      case SlotKind::Out:
-        v.pointer = out;
-        break;
-      case SlotKind::In:
-        v.pointer = x;
-        break;
-      case SlotKind::Rows:
-        v.integer = rows;
-        break;
-      case SlotKind::Extent:
-        v.integer = extent;
-        break;
-      case SlotKind::Begin:
-      case SlotKind::End: {
-        const Inst &param = k[bound_node(k, s)];
-        EXPECT_EQ(param.op, Op::Param);
-        const std::string &name = k.arguments[param.a].name;
-        v.integer = clamped((name[0] == 'l' ? lo : hi)[std::stoul(name.substr(2))]);
-        break;
-      }
-      case SlotKind::OutStride:
-      case SlotKind::InStride:
-        v.integer = pitch;
-        break;
-      case SlotKind::OutInner:
-      case SlotKind::InInner:
-        v.integer = inner;
-        break;
-      case SlotKind::RowPitch:
-        v.integer = extent;
-        break;
-      default:
-        break;
-      }
-      return v;
+      if (s.kind != SlotKind::Begin && s.kind != SlotKind::End) return layout.slot(s);
+      const Inst &param = k[bound_node(k, s)];
+      EXPECT_EQ(param.op, Op::Param);
+      const std::string &name = k.arguments[param.a].name;
+      const int64_t at = (name[0] == 'l' ? lo : hi)[std::stoul(name.substr(2))];
+      return Slot{.integer = std::clamp<int64_t>(at, 0, extent)};
     });
     batch->launch(which, call.geometry, call.pointers().data());
     const std::vector<float> &got = rule.in_place ? from : to;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every operation of the IR on every dtype, run as CPU code and compared bit by bit with plain C++. Loops, rows and
 // segments stand in llvm_loops_test.cpp.
+#include "compiler/ir/arithmetic.h"
 #include "compiler/ir/functions.h"
 #include "compiler/ir/rows.h"
 #include "tests/unit/cpu_kernels.h"
@@ -224,24 +225,6 @@ template <class T> T floats(BinaryOp op, T a, T b) {
   }
 }
 
-bool compared(CompareOp op, auto a, auto b) {
-  switch (op) {
-  case CompareOp::Lt:
-    return a < b;
-  case CompareOp::Le:
-    return a <= b;
-  case CompareOp::Gt:
-    return a > b;
-  case CompareOp::Ge:
-    return a >= b;
-  case CompareOp::Eq:
-    return a == b;
-  case CompareOp::Ne:
-    return a != b;
-  }
-  return false;
-}
-
 constexpr size_t count = 1000; // many vectors and a tail
 
 /// Runs a kernel of up to two elementwise inputs and compares every element with `want`, NaNs as one class.
@@ -376,8 +359,8 @@ TEST(Llvm, Comparisons) {
       check(
           m.scheduled(), pairs(d, 21),
           [&](const std::vector<Number> &v) -> Number {
-            return {is_float(d) ? compared(CompareOp(o), v[0].real, v[1].real)
-                                : compared(CompareOp(o), v[0].integer, v[1].integer),
+            return {is_float(d) ? ordered(CompareOp(o), v[0].real, v[1].real)
+                                : ordered(CompareOp(o), v[0].integer, v[1].integer),
                     0};
           },
           name(spelling(CompareOp(o)), d));
@@ -620,8 +603,8 @@ TEST(Llvm, WideIndexes) {
           [&](const std::vector<Number> &v) -> Number {
             const __int128 a = v[0].integer * v[1].integer, b = v[1].integer;
             if (op == BinaryOp::Mul)
-              return {compared(compare, __int128((unsigned __int128)a * (unsigned __int128)b), v[0].integer), 0};
-            return {compared(compare, integers(op, a, b, DType::Index), v[0].integer), 0};
+              return {ordered(compare, __int128((unsigned __int128)a * (unsigned __int128)b), v[0].integer), 0};
+            return {ordered(compare, integers(op, a, b, DType::Index), v[0].integer), 0};
           },
           std::string("wide ") + spelling(op));
     }

@@ -44,7 +44,8 @@ std::string KernelPrinter::position_of_axis(uint32_t axis, bool lanes) const {
   return lanes ? "first + c + k" : "first + p";
 }
 
-std::string KernelPrinter::call(const std::string &name, const Reads &r, bool lanes, size_t p) const {
+std::string KernelPrinter::call(const std::string &name, const Reads &r, bool lanes, size_t p,
+                                const std::vector<NodeId> &named) const {
   std::vector<std::string> args;
   for (uint32_t a : r.args) args.push_back(element(a, lanes));
   for (uint32_t a : r.tables) {
@@ -53,6 +54,8 @@ std::string KernelPrinter::call(const std::string &name, const Reads &r, bool la
       if (!step.empty()) args.push_back(step);
   }
   for (uint32_t u : r.uniforms) args.push_back(names_.uniforms[u]);
+  for (NodeId n : r.given)
+    args.push_back(std::find(named.begin(), named.end(), n) != named.end() ? names_.given.at(n) : given(n, lanes));
   if (r.position) args.push_back(position(lanes));
   for (uint32_t a : r.axes) args.push_back(position_of_axis(a, lanes));
   if (r.entry) args.push_back(form_.segments ? entry_ : num(k_.pieces[p].entry));
@@ -116,7 +119,8 @@ void KernelPrinter::print_straight(Lines &out, int indent, size_t p, bool have) 
     if (loaded.insert(load).second) loads.push_back(load);
   }
   if (!have) out.statements(indent, "", loads);
-  if (!bits || shared_ != root.a)
+  if (const std::vector<NodeId> few = slow(r); !few.empty()) print_slow(out, indent, p, few);
+  else if (!bits || shared_ != root.a)
     conditional(out, indent, "for (int k = 0; k < " + num(v_) + "; ++k)",
                 "v.at[k] = " + call(function(p), r, true, p) + ";");
   out.add(indent, "*" + outs_ + " = v;");

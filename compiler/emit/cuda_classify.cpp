@@ -12,11 +12,15 @@ void KernelPrinter::choose_pieces() {
   while (count_ < k_.pieces.size()) {
     const size_t p = count_++;
     nothing_ &= identity(p);
-    values_read_.push_back(reads(k_, k_.pieces[p].values[0]));
-    guards_read_.push_back(residual(p) ? reads(k_, k_.pieces[p].guard) : Reads{});
-    position_ |= values_read_[p].position || guards_read_[p].position;
     if (always(p) && !residual(p)) break;
   }
+  choose_values();
+  for (size_t p = 0; p < count_; ++p) {
+    values_read_.push_back(reads(k_, k_.pieces[p].values[0], names_.given));
+    guards_read_.push_back(residual(p) ? reads(k_, k_.pieces[p].guard, names_.given) : Reads{});
+    position_ |= values_read_[p].position || guards_read_[p].position;
+  }
+  for (const auto &[n, name] : names_.given) position_ |= reads(k_, n).position;
   if (form_.segments) return;
   // A residual guard that no range bounds meets every vector: from there on no piece is alone, and the mask ends.
   size_t end = 0;
@@ -80,7 +84,7 @@ void KernelPrinter::print_origin(Lines &out) {
               "the block's first position" + alignment);
   } else {
     const bool narrow = form_.narrow;
-    const std::string type(form_.row_axes.empty() ? integer() : position_type());
+    const std::string type(integer());
     const std::string row = narrow ? "blockIdx.x / blocks * blockDim.y + threadIdx.y"
                                    : "i64(blockIdx.x / blocks) * blockDim.y + threadIdx.y";
     const std::string name = form_.rows == 1 ? row_names_[0] : "row";
@@ -150,11 +154,15 @@ void KernelPrinter::print_bounds(Lines &out) {
   std::vector<NodeId> rows;
   for (const Local &l : locals_)
     if (l.row != no_node) rows.push_back(l.row);
-  std::vector<std::string> positions(k_.axes.size()), shared;
-  for (size_t d = 0; d < form_.row_axes.size(); ++d)
-    if (form_.row_axes[d] != no_axis) positions[form_.row_axes[d]] = row_names_[d];
-  const std::vector<std::string> texts = row_expressions(k_, names_, helpers_, positions, rows, shared);
+  std::vector<std::string> shared;
+  rows.insert(rows.end(), row_values_.begin(), row_values_.end());
+  const std::vector<std::string> texts = row_expressions(k_, names_, helpers_, row_positions(), rows, shared);
   for (const std::string &line : shared) out.add(2, line);
+  for (size_t v = 0; v < row_values_.size(); ++v)
+    out.add(2,
+            "const " + std::string(given_type(k_, row_values_[v])) + " " + names_.given.at(row_values_[v]) + " = " +
+                texts[texts.size() - row_values_.size() + v] + ";",
+            v ? "" : "the same along the row");
   std::vector<std::string> items;
   size_t next = 0;
   for (const Local &l : locals_) {

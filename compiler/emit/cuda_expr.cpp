@@ -2,6 +2,7 @@
 // The printer of expressions. Every C operator it prints is total for the values it is given; what is not total in C
 // goes through a helper.
 #include "compiler/emit/cuda_expr.h"
+#include "compiler/emit/cuda_index.h"
 #include "compiler/ir/rows.h"
 #include "compiler/ir/walk.h"
 #include <algorithm>
@@ -54,15 +55,39 @@ bool uniform_index(const Kernel &k, NodeId n, uint32_t &index) {
 }
 
 // Leaves: nodes that a function is given, or that stand as literals.
-bool is_leaf(const Kernel &k, NodeId n) {
+bool is_leaf(const Kernel &k, const Given &given, NodeId n) {
   uint32_t index;
   return k[n].op == Op::Const || k[n].op == Op::Load || k[n].op == Op::Pos || k[n].op == Op::Entry ||
-         uniform_index(k, n, index);
+         uniform_index(k, n, index) || given.contains(n);
 }
 
 bool is_literal(const Kernel &k, NodeId n) {
   uint32_t index;
   return k[n].op == Op::Const && !uniform_index(k, n, index);
+}
+
+// A root's index arithmetic stays within 32 bits where the positions of axes do: they may be ints. What has an operand
+// that C takes for 64 bits is worked in 64.
+bool in_32_bits(const Kernel &k, const Given &given, NodeId root) {
+  if (!k.form.narrow || k.form.wide) return false;
+  const Reaches known = reaches(k);
+  std::vector<bool> needed(root + 1), longer(root + 1); // longer: its C type is i64 whatever the positions are
+  needed[root] = true;
+  for (NodeId n = root + 1; n-- > 0;)
+    if (needed[n] && !is_leaf(k, given, n))
+      for (const NodeId o : operands(k, n)) needed[o] = true;
+  for (NodeId n = 0; n <= root; ++n) {
+    if (!needed[n] || k[n].type != DType::Index) continue;
+    const Inst &i = k[n];
+    if (i.op == Op::Pos) longer[n] = i.a == flat_axis;
+    else if (i.op == Op::Const || (i.op == Op::Len && i.a == no_axis)) longer[n] = false;
+    else if (is_leaf(k, given, n) || i.op == Op::Call || i.op == Op::Cast) longer[n] = true;
+    else if (i.op == Op::Where) longer[n] = longer[i.b] || longer[i.c];
+    else
+      for (const NodeId o : operands(k, i)) longer[n] = longer[n] || longer[o];
+    if (!longer[n] && (!known[n] || !known[n]->within(32))) return false;
+  }
+  return true;
 }
 
 bool wraps(const Inst &i) {
@@ -79,10 +104,14 @@ public:
   Text root(NodeId n, DType as) {
     count(n);
     // Moved as bits: a stored bool may hold any byte.
+    if (const auto at = names_.given.find(n); at != names_.given.end() && k_[n].op == Op::Read && k_[n].type == as)
+      return {at->second, Atom, true};
     if (k_[n].op == Op::Load && k_[n].type == as) return {names_.args[k_[n].a], Atom, true};
     if (k_[n].op == Op::Read && k_[n].type == as) return element(n);
     return text(n);
   }
+  bool small = false;    // positions of axes are ints
+  bool expanded = false; // no local may be made: nodes are spelt wherever they are used
   bool trusting = false; // a read under the arm of a `?:`, `&&` or `||` that says its condition does without it
   std::vector<std::string> locals;
   bool in_body = false; // of the kernel, where positions have 64 bits
@@ -96,22 +125,26 @@ public:
       const bool empties = i.op == Op::Where && is_literal(k_, i.c) && k_.constants[k_[i.c].a].integer == 0;
       const Text t = empties && uses_[n] == 1
                          ? Text{wrap(text(i.a), LogicalOr) + " ? " + wrap(text(i.b), LogicalOr) + " : 0", Conditional}
-                         : text(n);
-      texts.push_back(wrap(t, Sum));
+                     : i.op == Op::Read ? element(n) // as it lies in memory
+                                        : text(n);
+      texts.push_back(i.op == Op::Read ? t.s : wrap(t, Sum));
     }
     return texts;
   }
+
+  std::string body(NodeId n) { return wrap(k_[n].op == Op::Read ? element(n) : text(n), Shift); }
 
 private:
   static constexpr size_t line_room = 88; // longer expressions are cut into locals
 
   void count(NodeId n) {
-    if (uses_[n]++ || is_leaf(k_, n)) return;
+    if (uses_[n]++ || leaf(n)) return;
     const std::vector<NodeId> list = operands(k_, n);
     const bool condition = k_[n].op == Op::Read && k_[n].sub && trusting; // where the read stands, it is said already
     for (size_t o = condition; o < list.size(); ++o) count(list[o]);
   }
 
+  bool leaf(NodeId n) const { return is_leaf(k_, names_.given, n); }
   std::string_view type(NodeId n) const { return value(k_[n].type, k_.form.wide); }
 
   static std::string wrap(const Text &t, int least) { return t.prec < least ? "(" + t.s + ")" : t.s; }
@@ -201,20 +234,25 @@ private:
     if (auto at = done_.find(n); at != done_.end()) return at->second;
     uint32_t index;
     if (uniform_index(k_, n, index)) return {names_.uniforms[index], Atom, k_[n].type != DType::Index || !k_.form.wide};
+    if (const auto at = names_.given.find(n); at != names_.given.end()) {
+      if (k_[n].op == Op::Read && k_[n].type == DType::Bool) return {at->second + " != 0", Equality, true};
+      return {at->second, Atom, k_[n].type != DType::Index || !k_.form.wide};
+    }
     if (auto at = inline_.find(n); at != inline_.end()) return at->second;
     Text t = fresh_text(n);
+    if (expanded) return inline_[n] = t;
     // Long lines: the longest operand that is not a name yet gets one.
     while (t.s.size() > line_room) {
       NodeId longest = no_node;
       size_t length = 24;
       for (NodeId o : operands(k_, n))
-        if (!done_.contains(o) && !is_leaf(k_, o) && text(o).s.size() > length) longest = o, length = text(o).s.size();
+        if (!done_.contains(o) && !leaf(o) && text(o).s.size() > length) longest = o, length = text(o).s.size();
       if (longest == no_node) break;
       make_local(longest, text(longest));
       t = fresh_text(n);
     }
     const bool is_name = t.prec == Atom && t.s.find_first_of("([") == std::string::npos;
-    if (uses_[n] > 1 && !is_leaf(k_, n) && !is_name) return make_local(n, t);
+    if (uses_[n] > 1 && !leaf(n) && !is_name) return make_local(n, t);
     return inline_[n] = t;
   }
 
@@ -234,8 +272,7 @@ private:
       if (i.type == DType::Bool) return {names_.args[i.a] + " != 0", Equality, true};
       return {names_.args[i.a], Atom, true};
     case Op::Pos:
-      if (i.a != flat_axis) return {names_.axes[i.a], Atom, !k_.form.wide || !in_body};
-      return {"i", Atom, true};
+      return position(i.a);
     case Op::Unary:
       return unary(n);
     case Op::Binary:
@@ -321,6 +358,13 @@ private:
            std::find(known_.begin(), known_.end(), std::pair(i.a, false)) != known_.end();
   }
 
+  // A parameter of the function; in the kernel's body a name, a cast of one, or a sum.
+  Text position(uint32_t axis) const {
+    const std::string &s = axis == flat_axis ? names_.flat : names_.axes[axis];
+    const bool long_ = axis == flat_axis || s.starts_with("i64(") || (!small && !(in_body && k_.form.narrow));
+    return {s, s.find(" + ") != std::string::npos ? Sum : Atom, long_ && !(in_body && k_.form.wide)};
+  }
+
   Text unary(NodeId n) {
     const Inst &i = k_[n];
     if (UnaryOp(i.sub) == UnaryOp::Neg) {
@@ -351,7 +395,7 @@ private:
     const BinaryOp op = BinaryOp(i.sub);
     const int prec = op == BinaryOp::Mul ? Product : Sum;
     auto nested = [&](NodeId o) {
-      return wraps(k_[o]) && k_[o].type == i.type && uses_[o] == 1 && !done_.contains(o) && !is_leaf(k_, o);
+      return wraps(k_[o]) && k_[o].type == i.type && uses_[o] == 1 && !done_.contains(o) && !leaf(o);
     };
     Text a = nested(i.a) ? unsigned_text(i.a) : text(i.a);
     const Text b = nested(i.b) ? unsigned_text(i.b) : text(i.b);
@@ -395,8 +439,19 @@ private:
     case BinaryOp::Div:
       return infix(n, " / ", Product, Product, Prefix);
     case BinaryOp::FloorDiv:
+      if (const auto by = known_integer(k_, i.b); by && *by > 0 && d == DType::Index) {
+        if (const auto bits = power_of_two(*by)) return shifted_right(i.a, *bits, d);
+        if (not_negative(i.a)) return infix(n, " / ", Product, Product, Prefix);
+      }
       return helper("floor_div");
     case BinaryOp::Mod:
+      if (const auto by = known_integer(k_, i.b); by && *by > 0 && d == DType::Index) {
+        if (power_of_two(*by)) {
+          const Text a = text(i.a);
+          return {wrap(a, Prefix) + " & " + literal(d, {*by - 1, 0}, k_.form.wide, false), And, a.exact};
+        }
+        if (not_negative(i.a)) return infix(n, " % ", Product, Product, Prefix);
+      }
       return helper("floor_mod");
     case BinaryOp::Pow:
       if (is_float(d)) return call(builtins()[power_row()], d, {i.a, i.b});
@@ -406,10 +461,7 @@ private:
     case BinaryOp::Shr:
       if (is_literal(k_, i.b)) {
         const __int128 by = k_.constants[k_[i.b].a].integer;
-        if (by >= 0 && by < 8 * bytes(d)) {
-          const Text a = text(i.a);
-          return {wrap(a, Sum + 1) + " >> " + std::to_string(int(by)), Shift, a.exact && bytes(d) >= 4};
-        }
+        if (by >= 0 && by < 8 * bytes(d)) return shifted_right(i.a, int(by), d);
       }
       return helper("shift_right");
     // Mixed bit operators and shifts get parentheses, as compilers ask for.
@@ -424,6 +476,19 @@ private:
                    bit_operand(i.b, d, op));
     }
     return {};
+  }
+
+  // Towards minus infinity, as C++ shifts.
+  Text shifted_right(NodeId n, int by, DType d) {
+    Text a = text(n);
+    if (by == 0) return a;
+    if (by >= 31 && bytes(d) == 8 && !a.exact) a = c_cast(type(n), a); // it may be an int
+    return {wrap(a, Sum + 1) + " >> " + std::to_string(by), Shift, a.exact && bytes(d) >= 4};
+  }
+
+  bool not_negative(NodeId n) {
+    if (reaches_.empty()) reaches_ = reaches(k_);
+    return reaches_[n] && reaches_[n]->lo >= 0;
   }
 
   // The least precedence that an operand of a bit operator may have without parentheses: its own operator's, else
@@ -446,7 +511,7 @@ private:
     auto side = [&](NodeId o) {
       const Inst &c = k_[o];
       const bool bare = c.op == Op::Cast && c.type == DType::Index && is_integer(k_[c.a].type) &&
-                        k_[c.a].type != DType::U32 && !done_.contains(o) && uses_[o] == 1 && !is_leaf(k_, o);
+                        k_[c.a].type != DType::U32 && !done_.contains(o) && uses_[o] == 1 && !leaf(o);
       return wrap(text(bare ? c.a : o), Shift);
     };
     const std::string a = side(i.a), b = side(i.b);
@@ -556,15 +621,17 @@ private:
   std::unordered_map<NodeId, uint32_t> uses_;
   std::unordered_map<NodeId, Text> done_;   // nodes that have a name
   std::unordered_map<NodeId, Text> inline_; // nodes that are spelt where they are used
+  Reaches reaches_;                         // once somebody asked
 };
 
 } // namespace
 
-Reads reads(const Kernel &k, NodeId root) {
+Reads reads(const Kernel &k, NodeId root, const Given &given) {
   Reads r;
   walk(k, root, [&](NodeId n) {
     uint32_t index;
     if (uniform_index(k, n, index)) r.uniforms.push_back(index);
+    else if (given.contains(n)) r.given.push_back(n);
     else if (k[n].op == Op::Load) r.args.push_back(k[n].a);
     else if (k[n].op == Op::Pos && k[n].a == flat_axis) r.position = true;
     else if (k[n].op == Op::Pos) r.axes.push_back(k[n].a);
@@ -580,13 +647,19 @@ Reads reads(const Kernel &k, NodeId root) {
   std::sort(r.args.begin(), r.args.end());
   r.args.erase(std::unique(r.args.begin(), r.args.end()), r.args.end());
   std::sort(r.uniforms.begin(), r.uniforms.end());
+  std::sort(r.given.begin(), r.given.end());
   std::sort(r.axes.begin(), r.axes.end());
   return r;
 }
 
+std::string_view given_type(const Kernel &k, NodeId n) {
+  return k[n].op == Op::Read ? stored(k[n].type) : value(k[n].type, k.form.wide);
+}
+
 void print_function(const Kernel &k, const KernelNames &names, Helpers &helpers, std::string_view name,
                     std::string_view type, NodeId root, std::string_view note, Lines &out) {
-  const Reads r = reads(k, root);
+  const Reads r = reads(k, root, names.given);
+  const bool small = in_32_bits(k, names.given, root);
   std::vector<std::string> parameters;
   auto dtype_of = [&](uint32_t a) { return k.arguments[a].type.dtype; };
   for (uint32_t a : r.args) parameters.push_back(std::string(stored(dtype_of(a))) + " " + names.args[a]);
@@ -599,18 +672,20 @@ void print_function(const Kernel &k, const KernelNames &names, Helpers &helpers,
     const DType d = k[k.uniforms[u]].type;
     parameters.push_back(std::string(d == DType::Index ? "i64" : value(d, false)) + " " + names.uniforms[u]);
   }
+  for (NodeId n : r.given) parameters.push_back(std::string(given_type(k, n)) + " " + names.given.at(n));
   const std::string position = k.form.wide ? "i128 " : "i64 ";
   if (r.position) parameters.push_back(position + "i");
-  for (uint32_t a : r.axes) parameters.push_back(position + names.axes[a]);
+  for (uint32_t a : r.axes) parameters.push_back((small ? "int " : position) + names.axes[a]);
   if (r.entry) parameters.push_back("int entry");
 
   const bool guard = type == "bool";
   const DType as = guard ? DType::Bool : k.outputs[0];
   std::optional<Printer> at(std::in_place, k, names, helpers);
-  at->trusting = !r.tables.empty();
+  at->trusting = !r.tables.empty(), at->small = small;
   Text body = at->root(root, as);
   if (!at->locals.empty() && at->trusting) { // a local is worked out ahead of the conditions that it stood under
     at.emplace(k, names, helpers);
+    at->small = small;
     body = at->root(root, as);
   }
   const Printer &printer = *at;
@@ -631,12 +706,18 @@ void print_function(const Kernel &k, const KernelNames &names, Helpers &helpers,
 std::vector<std::string> row_expressions(const Kernel &k, KernelNames names, Helpers &helpers,
                                          const std::vector<std::string> &positions, const std::vector<NodeId> &roots,
                                          std::vector<std::string> &locals) {
-  names.axes = positions;
+  names.axes = positions, names.given.clear();
   Printer printer(k, names, helpers);
   printer.in_body = true;
   std::vector<std::string> texts = printer.roots(roots);
   locals = printer.locals;
   return texts;
+}
+
+std::string body_expression(const Kernel &k, const KernelNames &names, Helpers &helpers, NodeId n) {
+  Printer printer(k, names, helpers);
+  printer.in_body = printer.expanded = true;
+  return printer.body(n);
 }
 
 std::string describe(const Kernel &k, NodeId n) {

@@ -3,8 +3,13 @@
 // need. It places nothing in the kernel's body.
 #pragma once
 #include "compiler/emit/cuda_types.h"
+#include <map>
 
 namespace elsewise::cuda {
+
+/// Nodes that device functions are given as they are given elements: what the row worked out, and reads that the call
+/// makes. By node, its name. A Read comes as what is in memory, anything else as its value.
+using Given = std::map<NodeId, std::string>;
 
 /// Names that the kernel's parameters have in emitted code.
 struct KernelNames {
@@ -13,6 +18,8 @@ struct KernelNames {
   std::vector<std::string> axes;               // by index into Kernel::axes: positions, as device functions have them
   std::vector<std::string> tables;             // by argument: its pointer as it is read at indices
   std::vector<std::vector<std::string>> steps; // by argument: the stride of each of its axes; empty: 1
+  std::string flat = "i";                      // the row-major position
+  Given given;
   std::set<std::string, std::less<>> taken;
 
   /// `wish`, or `wish` with underscores appended until nothing else has that name; the name is then taken.
@@ -22,17 +29,18 @@ struct KernelNames {
 /// "x_f32".
 std::string typed_name(std::string name, DType);
 
-/// What a device function is given: elements of arguments, tensors read at indices, uniforms, the flat position, those
-/// of axes, the entry in tables; in this order.
+/// What a device function is given: elements of arguments, tensors read at indices, uniforms, given nodes, the flat
+/// position, those of axes, the entry in tables; in this order.
 struct Reads {
   std::vector<uint32_t> args, tables, uniforms;
+  std::vector<NodeId> given;
   bool position = false;
   std::vector<uint32_t> axes;
   bool entry = false; // which constant of a table
 };
 
 /// What the root of a piece (or its guard) reads.
-Reads reads(const Kernel &, NodeId root);
+Reads reads(const Kernel &, NodeId root, const Given & = {});
 
 /// Prints `type name(parameters) { return root; }` with `note` as its comment. `as`: the stored type that is returned;
 /// Bool for a guard.
@@ -44,6 +52,11 @@ void print_function(const Kernel &, const KernelNames &, Helpers &, std::string_
 std::vector<std::string> row_expressions(const Kernel &, KernelNames names, Helpers &,
                                          const std::vector<std::string> &positions, const std::vector<NodeId> &roots,
                                          std::vector<std::string> &locals);
+
+/// The type in which a given node is handed over.
+std::string_view given_type(const Kernel &, NodeId);
+/// What is in memory where a read reads, or an index, as an expression of the kernel's body; `names` has the positions.
+std::string body_expression(const Kernel &, const KernelNames &, Helpers &, NodeId);
 
 /// A uniform's recipe as text for a comment: "n - n // 4".
 std::string describe(const Kernel &, NodeId);

@@ -70,14 +70,14 @@ void KernelPrinter::print_row_entry(Lines &out) {
     variable(value ? stored(dtype(a)) : integer(), values_[a]);
     entry.add(4, values_[a] + " = " + (value ? names_.args[a] + "[" + begin + "]" : begin) + ";");
   }
-  std::vector<NodeId> bounds;
+  std::vector<NodeId> roots;
   for (const Local &l : locals_)
-    if (l.row != no_node) bounds.push_back(l.row);
-  if (!bounds.empty()) {
-    std::vector<std::string> positions(k_.axes.size()), shared;
-    for (size_t d = 0; d < form_.row_axes.size(); ++d)
-      if (form_.row_axes[d] != no_axis) positions[form_.row_axes[d]] = row_names_[d];
-    const std::vector<std::string> texts = row_expressions(k_, names_, helpers_, positions, bounds, shared);
+    if (l.row != no_node) roots.push_back(l.row);
+  const size_t bounds = roots.size();
+  roots.insert(roots.end(), row_values_.begin(), row_values_.end());
+  if (!roots.empty()) {
+    std::vector<std::string> shared;
+    const std::vector<std::string> texts = row_expressions(k_, names_, helpers_, row_positions(), roots, shared);
     for (const std::string &line : shared) entry.add(4, line);
     size_t next = 0;
     for (const Local &l : locals_) {
@@ -86,6 +86,11 @@ void KernelPrinter::print_row_entry(Lines &out) {
       variable(clamped ? "int" : bound_type(), l.name);
       entry.add(4, l.name + " = " + (clamped ? "within(" + texts[next] + ", extent);" : texts[next] + ";"));
       ++next;
+    }
+    for (size_t v = 0; v < row_values_.size(); ++v) {
+      const std::string &name = names_.given.at(row_values_[v]);
+      variable(given_type(k_, row_values_[v]), name);
+      entry.add(4, name + " = " + texts[bounds + v] + ";");
     }
   }
   if (!enters_) return;
@@ -111,15 +116,15 @@ void KernelPrinter::print_flat(Lines &out) {
   out.add(2, "const " + type + " at = first + (c < lo ? lo : c);", "its first position of all rows");
 
   const bool in_rows = uses_rows(k_), several = form_.rows > 1;
-  const std::string position(position_type()), row = several || !in_rows ? "row" : row_names_[0];
-  out.add(2, (several || !in_rows ? "const " + type : position) + " " + row + " = " + quotient("at", 0) + ";",
+  const std::string row = several || !in_rows ? "row" : row_names_[0];
+  out.add(2, (several || !in_rows ? "const " : "") + type + " " + row + " = " + quotient("at", 0) + ";",
           "at / extent");
   out.add(2, "int " + column_ + " = at - " + row + " * extent;", "where it is in that row");
   if (!in_rows) return;
   std::string rest = "row";
   for (int d = 0; d + 1 < form_.rows; ++d) { // axis 0 is the fastest, and each quotient feeds the next division
     const std::string next = d + 2 == form_.rows ? row_names_[d + 1] : "rest" + num(d + 1);
-    out.add(2, position + " " + next + " = " + quotient(rest, d + 1) + ", " + row_names_[d] + " = " + rest + " - " +
+    out.add(2, type + " " + next + " = " + quotient(rest, d + 1) + ", " + row_names_[d] + " = " + rest + " - " +
                    next + " * length" + num(d) + ";");
     rest = next;
   }

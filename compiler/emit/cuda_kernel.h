@@ -14,7 +14,7 @@ inline std::string conjunction(const std::string &a, const std::string &b) {
 }
 
 /// Prints one kernel. The parts stand in cuda.cpp (the whole and its signature), cuda_names.cpp, cuda_classify.cpp,
-/// cuda_bodies.cpp, cuda_flat.cpp, cuda_segments.cpp and cuda_list.cpp.
+/// cuda_values.cpp, cuda_bodies.cpp, cuda_flat.cpp, cuda_segments.cpp and cuda_list.cpp.
 class KernelPrinter {
 public:
   explicit KernelPrinter(const Kernel &k)
@@ -48,6 +48,15 @@ private:
   std::string holds_everywhere(size_t p) const; // on all of [c, z)
   std::string meets(size_t p) const;            // on some of [c, z)
   std::string matches(size_t p) const;          // at p
+  // cuda_values.cpp
+  void choose_values();
+  bool varies_slowly(NodeId) const;
+  void name_values();
+  std::vector<std::string> row_positions() const;
+  KernelNames body_names(const std::string &place) const;
+  std::string given(NodeId, bool lanes) const;
+  std::vector<NodeId> slow(const Reads &) const;
+  void print_slow(Lines &, int indent, size_t piece, const std::vector<NodeId> &slow);
   // cuda_bodies.cpp
   void print_straight(Lines &, int indent, size_t piece, bool have = false); // have: vectors are loaded
   void print_lanes(Lines &, int indent);
@@ -60,7 +69,9 @@ private:
   std::string loaded(uint32_t a);
   std::string element(uint32_t a, bool lanes) const;
   std::string position(bool lanes) const;
-  std::string call(const std::string &name, const Reads &, bool lanes, size_t piece) const;
+  // `named`: given nodes that have a variable where the call stands.
+  std::string call(const std::string &name, const Reads &, bool lanes, size_t piece,
+                   const std::vector<NodeId> &named = {}) const;
   // The operand that shares the output's vector variable, no_node if none.
   uint32_t shared(const std::vector<uint32_t> &args) const;
   std::string vector_name(uint32_t a) const { return a == shared_ ? "v" : vectors_[a]; }
@@ -105,11 +116,14 @@ private:
   std::string position_of_axis(uint32_t axis, bool lanes) const;
   bool small(NodeId) const;
   bool holds_small(NodeId) const;
-  // The type of a row's position, and of bounds: 128 bits if a row's own bound may need them.
-  std::string_view position_type() const { return form_.narrow && small_rows_ ? "int" : "i64"; }
+  // The name of a row's position, where 32 bits may be too few for what is made of it; and the type of bounds: 128 bits
+  // if a row's own bound may need them.
+  std::string row_position(size_t d) const {
+    return form_.narrow && !small_rows_ ? "i64(" + row_names_[d] + ")" : row_names_[d];
+  }
   std::string_view bound_type() const {
     const bool rows = !k_.row.empty();
-    return rows && form_.wide ? "i128" : rows ? position_type() : integer();
+    return rows && form_.wide ? "i128" : rows && !small_rows_ ? "i64" : integer();
   }
   // In the flat form every lane compares a row's bound of the position in it, so that it is brought down to 32 bits.
   bool clamps_bounds() const { return form_.flat && bound_type() != "int"; }
@@ -148,7 +162,8 @@ private:
   const int v_;
   std::vector<SlotInfo> slots_;
   KernelNames names_;
-  Helpers helpers_;
+  mutable Helpers helpers_;                     // what any text needed
+  std::vector<NodeId> row_values_;              // of names_.given: those that the row works out
   std::string out_;                             // name of the output pointer
   std::vector<std::string> vectors_, pointers_; // by argument: its vector variable and vector pointer
   std::vector<std::string> values_;             // by argument: a Broadcast operand's value; flat: where a row begins

@@ -188,6 +188,7 @@ void KernelPrinter::choose_names() {
       names_.steps[a].push_back(
           has_step(a, axis) ? names_.fresh(name + (name.back() == '_' ? "step" : "_step") + num(axis)) : "");
   }
+  name_values();
   out_ = "out";
   for (uint32_t a = 0; a < k_.arguments.size() && out_ == "out"; ++a)
     if (same_view(a)) out_ = names_.args[a];

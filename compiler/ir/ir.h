@@ -150,9 +150,11 @@ struct Argument {
 /// none: always).
 struct Check {
   enum What : uint8_t {
-    NotNaN,  // node (F64): a coverage proof assumed a number -> ValueError
-    NonZero, // node (Index): a uniform divisor -> ZeroDivisionError
-    Fits,    // node (Index): must fit `dtype` -> OverflowError
+    NotNaN,   // node (F64): a coverage proof assumed a number -> ValueError
+    NonZero,  // node (Index): a uniform divisor -> ZeroDivisionError
+    Fits,     // node (Index): must fit `dtype` -> OverflowError
+    InBounds, // node (a Read, of any stage): its indices are in bounds wherever its own condition holds, since the
+              // guard's right side reads it there; the code's read is another, which a row makes -> IndexError
   } what;
   NodeId node;
   DType dtype = DType::Index;

@@ -200,6 +200,7 @@ void check(raw_ostream &out, const Check &c) {
   out << "  check ";
   if (c.what == Check::NotNaN) out << "notnan";
   if (c.what == Check::NonZero) out << "nonzero";
+  if (c.what == Check::InBounds) out << "inbounds";
   if (c.what == Check::Fits) out << "fits " << elsewise::spelling(c.dtype);
   out << " %" << c.node;
   if (c.piece != ~0u) out << " piece " << c.piece;

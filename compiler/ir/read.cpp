@@ -570,8 +570,8 @@ private:
 
   void check() {
     Check c{};
-    c.what = Check::What(
-        choice(std::array<std::string_view, 3>{"notnan", "nonzero", "fits"}, "`notnan`, `nonzero` or `fits`"));
+    c.what = Check::What(choice(std::array<std::string_view, 4>{"notnan", "nonzero", "fits", "inbounds"},
+                                "`notnan`, `nonzero`, `fits` or `inbounds`"));
     if (c.what == Check::Fits) c.dtype = dtype(false);
     c.node = node();
     if (is("piece")) c.piece = number<uint32_t>(0, ~0u - 1);

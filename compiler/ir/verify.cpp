@@ -179,8 +179,11 @@ std::string entry(const Piece &p, const std::vector<size_t> &most) {
 }
 
 std::string check(const Kernel &k, const Check &c) {
-  if (c.node >= k.insts.size() || k[c.node].stage != Stage::Host) return "looks at a node that is not the host's";
+  const bool read = c.what == Check::InBounds;
+  if (c.node >= k.insts.size() || (k[c.node].stage != Stage::Host && !read))
+    return "looks at a node that is not the host's";
   if (c.piece != ~0u && c.piece >= k.pieces.size()) return "belongs to no piece";
+  if (read) return k[c.node].op == Op::Read && c.piece != ~0u ? "" : "looks at no read of a piece";
   if (k[c.node].type != (c.what == Check::NotNaN ? DType::F64 : DType::Index))
     return "looks at a node of the wrong type";
   return c.what == Check::Fits && (!is_integer(c.dtype) || c.dtype == DType::Index) ? "fits no dtype" : "";
@@ -269,8 +272,16 @@ std::string schedule(const Kernel &k) {
     if (is_half(k[u].type)) return "passes a half";
     if (k[u].op == Op::Const) return "passes a constant";
   }
+  std::vector<bool> looked(k.insts.size());
   for (const Check &c : k.checks)
-    if (missing(c.node)) return "checks what the host does not compute";
+    if (c.what == Check::InBounds) looked[c.node] = true;
+    else if (missing(c.node)) return "checks what the host does not compute";
+  for (NodeId n = NodeId(k.insts.size()); n-- > 0;)
+    if (looked[n])
+      for (const NodeId o : operands(k, n)) {
+        if (k[o].stage == Stage::Host && missing(o)) return "looks at a read whose operands the host does not compute";
+        looked[o] = true;
+      }
   for (size_t p = 0; p < k.pieces.size(); ++p) {
     for (const auto &box : k.pieces[p].boxes)
       for (const Range &r : box)

@@ -40,6 +40,32 @@ struct Split {
   NodeId residual = no_node;
 };
 
+/// A read that a row makes ahead of what leads to it, for bounds and for whole segments: what only a guard or a premise
+/// keeps in bounds is compared with the lengths too, which costs a row and no element. `made` itself if that is not
+/// needed.
+NodeId tested(Kernel &k, Builder &b, NodeId made) {
+  const Inst i = k[made];
+  Reading reading = k.reads[i.c];
+  std::vector<NodeId> indices = operands(k, i);
+  const NodeId own = i.sub ? indices[0] : no_node;
+  if (i.sub) indices.erase(indices.begin());
+  NodeId inside = no_node;
+  auto add = [&](NodeId condition) {
+    const NodeId known = folded(k, b, condition);
+    if (k[known].op == Op::Const && k.constants[k[known].a].integer) return;
+    inside = inside == no_node ? condition : b.logic(LogicOp::And, inside, condition);
+  };
+  for (uint32_t axis = 0; axis < indices.size(); ++axis) {
+    if (reading.own >> axis & 1) continue;
+    const NodeId at = indices[axis];
+    if (k[at].op != Op::Pos) add(b.compare(CompareOp::Ge, at, b.integer(DType::Index, 0), false));
+    add(b.compare(CompareOp::Lt, at, b.arg_len(reading.argument, int32_t(axis)), false));
+  }
+  if (inside == no_node || inside == own) return made;
+  reading.tested = own == no_node ? Reading::Alone : Reading::Behind;
+  return b.read(reading, own == no_node ? inside : b.logic(LogicOp::And, own, inside), std::move(indices));
+}
+
 /// coefficient * position(axis) + node + constant
 struct Linear {
   __int128 coefficient = 0, constant = 0;
@@ -53,6 +79,7 @@ public:
 
   /// What makes `n` true, or false if `negated`.
   Split split(NodeId n, bool negated) {
+    if (const NodeId row = ahead(n); row != no_node) n = row;
     const Inst i = k[n];
     if (i.op == Op::Const) return (k.constants[i.a].integer != 0) != negated ? Split{{Box{}}} : Split{};
     if (i.stage != Stage::Element) return {{Box{.conditions = {truth(n, negated)}}}};
@@ -95,6 +122,11 @@ public:
   /// A range of no position.
   Range never() { return {k.axes.empty() ? uint8_t(flat_axis) : no_axis, no_node, integer(0)}; }
 
+  /// Reads under a condition of their own that the guard's left side says already: a row made them instead.
+  const std::vector<NodeId> &moved() const { return moved_; }
+  /// Before the next guard.
+  void clear() { moved_.clear(), linears.clear(); }
+
   NodeId integer(__int128 v) { return b.integer(DType::Index, v); }
   NodeId conjunction(NodeId a, NodeId c) { return a == no_node ? c : c == no_node ? a : b.logic(LogicOp::And, a, c); }
 
@@ -118,8 +150,75 @@ private:
     return k.constants[k[n].a].integer;
   }
 
+  /// The right side is asked for where the left one holds (or, of an `or`, fails).
+  Split right_side(const Inst &i, bool negated) {
+    const size_t before = known_.size();
+    know(i.a, LogicOp(i.sub) == LogicOp::And);
+    Split s = split(i.b, negated);
+    known_.resize(before);
+    return s;
+  }
+  void know(NodeId n, bool holds) {
+    known_.emplace_back(n, holds);
+    const Inst i = k[n];
+    if (i.op != Op::Logic) return;
+    if (LogicOp(i.sub) == LogicOp::Not) return know(i.a, !holds);
+    if ((LogicOp(i.sub) == LogicOp::And) == holds) know(i.a, holds), know(i.b, holds);
+  }
+  bool holds(NodeId n) const {
+    if (std::find(known_.begin(), known_.end(), std::pair(n, true)) != known_.end()) return true;
+    const Inst &i = k[n];
+    if (i.op != Op::Logic) return false;
+    if (LogicOp(i.sub) == LogicOp::And) return holds(i.a) && holds(i.b);
+    return LogicOp(i.sub) == LogicOp::Not &&
+           std::find(known_.begin(), known_.end(), std::pair(i.a, false)) != known_.end();
+  }
+
+  /// `C and c < s[r]` reads only where C holds, which makes an element's read of what is the same along the row. But
+  /// where C fails the comparison decides nothing, so that the row may read ahead of C. no_node: it is no such read, or
+  /// no cast or comparison of one.
+  NodeId ahead(NodeId n) {
+    if (known_.empty() || k[n].stage != Stage::Element) return no_node;
+    const Inst i = k[n];
+    if (i.op == Op::Read) return i.sub ? row_read(n) : no_node;
+    auto side = [&](NodeId o) { return k[o].stage == Stage::Element ? ahead(o) : o; };
+    if (i.op == Op::Cast) {
+      const NodeId a = side(i.a);
+      return a == no_node ? no_node : b.cast(a, i.type);
+    }
+    if (i.op != Op::Compare) return no_node;
+    const NodeId a = side(i.a), c = a == no_node ? no_node : side(i.b);
+    return c == no_node ? no_node : b.compare(CompareOp(i.sub), a, c, i.c);
+  }
+
+  NodeId row_read(NodeId n) {
+    const Inst i = k[n];
+    std::vector<NodeId> indices = operands(k, n);
+    NodeId own = no_node; // what of the condition the row can tell
+    std::vector<NodeId> parts{indices[0]};
+    indices.erase(indices.begin());
+    while (!parts.empty()) {
+      const NodeId part = parts.back();
+      parts.pop_back();
+      if (k[part].stage != Stage::Element) own = own == no_node ? part : b.logic(LogicOp::And, part, own);
+      else if (holds(part)) continue;
+      else if (k[part].op == Op::Logic && LogicOp(k[part].sub) == LogicOp::And)
+        parts.push_back(k[part].a), parts.push_back(k[part].b);
+      else return no_node;
+    }
+    Reading reading = k.reads[i.c];
+    const uint64_t all = indices.size() < 64 ? (uint64_t(1) << indices.size()) - 1 : ~uint64_t(0);
+    // The host looks at the read that was written; of this one the code itself sees to the bounds.
+    reading.proved = all & ~reading.own, reading.checked = 0, reading.premises.clear(), reading.free = false;
+    NodeId read = b.read(reading, own, std::move(indices));
+    if (k[read].stage == Stage::Element) return no_node;
+    read = tested(k, b, read);
+    moved_.push_back(n);
+    return read;
+  }
+
   Split conjunction(const Inst &i, bool negated) {
-    const Split a = split(i.a, negated), c = split(i.b, negated);
+    const Split a = split(i.a, negated), c = right_side(i, negated);
     Split r{{}, conjunction(a.residual, c.residual)};
     if (a.boxes.size() * c.boxes.size() > most_boxes) { // the right one is tested by element instead
       r.boxes = a.boxes;
@@ -136,7 +235,7 @@ private:
   }
 
   Split disjunction(NodeId n, const Inst &i, bool negated) {
-    const Split a = split(i.a, negated), c = split(i.b, negated);
+    const Split a = split(i.a, negated), c = right_side(i, negated);
     if (a.boxes.empty()) return c;
     if (c.boxes.empty()) return a;
     Split r = a;
@@ -200,8 +299,9 @@ private:
   /// What lets share is taken apart once.
   std::optional<Linear> linear(NodeId n) {
     if (const auto at = linears.find(n); at != linears.end()) return at->second;
+    const size_t before = moved_.size();
     const auto apart = take_apart(n);
-    linears.emplace(n, apart);
+    if (moved_.size() == before) linears.emplace(n, apart); // a read may move here and not elsewhere
     return apart;
   }
 
@@ -213,6 +313,7 @@ private:
       const auto a = linear(i.a);
       return a ? scaled(*a, -1) : uniform(n);
     }
+    if (const NodeId row = ahead(n); row != no_node) return uniform(row);
     if (i.op != Op::Binary) return uniform(n);
     const auto a = linear(i.a), c = linear(i.b);
     if (!a || !c) return std::nullopt;
@@ -352,34 +453,16 @@ private:
   Kernel &k;
   Builder b;
   std::unordered_map<NodeId, std::optional<Linear>> linears;
+  std::vector<std::pair<NodeId, bool>> known_; // conditions that hold, or fail, where the guard at hand stands
+  std::vector<NodeId> moved_;
 };
 
-// A row reads ahead of every guard, for bounds and for whole segments: what only a guard or a premise keeps in bounds
-// is compared with the lengths too, which costs a row and no element.
+// Reads of a row stand ahead of every guard.
 Kernel test_rows(const Kernel &from) {
   if (from.reads.empty()) return from;
   return rewrite(from, [](Kernel &to, Builder &b, NodeId made) {
-    const Inst i = to[made];
-    if (i.op != Op::Read || i.stage != Stage::Row || reads_anywhere(to, made)) return made;
-    Reading reading = to.reads[i.c];
-    std::vector<NodeId> indices = operands(to, i);
-    const NodeId own = i.sub ? indices[0] : no_node;
-    if (i.sub) indices.erase(indices.begin());
-    NodeId inside = no_node;
-    auto add = [&](NodeId condition) {
-      const NodeId known = folded(to, b, condition);
-      if (to[known].op == Op::Const && to.constants[to[known].a].integer) return;
-      inside = inside == no_node ? condition : b.logic(LogicOp::And, inside, condition);
-    };
-    for (uint32_t axis = 0; axis < indices.size(); ++axis) {
-      if (reading.own >> axis & 1) continue;
-      const NodeId at = indices[axis];
-      if (to[at].op != Op::Pos) add(b.compare(CompareOp::Ge, at, b.integer(DType::Index, 0), false));
-      add(b.compare(CompareOp::Lt, at, b.arg_len(reading.argument, int32_t(axis)), false));
-    }
-    if (inside == no_node || inside == own) return made;
-    reading.tested = own == no_node ? Reading::Alone : Reading::Behind;
-    return b.read(reading, own == no_node ? inside : b.logic(LogicOp::And, own, inside), std::move(indices));
+    const bool ahead = to[made].op == Op::Read && to[made].stage == Stage::Row && !reads_anywhere(to, made);
+    return ahead ? tested(to, b, made) : made;
   });
 }
 
@@ -388,8 +471,10 @@ Kernel test_rows(const Kernel &from) {
 Kernel ranges(const Kernel &from, const PassOptions &) {
   Kernel k = test_rows(from);
   Splitter s(k);
-  for (Piece &p : k.pieces) {
+  for (size_t at = 0; at < k.pieces.size(); ++at) {
+    Piece &p = k.pieces[at];
     if (p.guard == no_node || !p.boxes.empty()) continue; // what has boxes was split before: its guard is what is left
+    s.clear();
     const Split split = s.split(p.guard, false);
     p.guard = split.residual;
     std::vector<std::vector<Range>> boxes;
@@ -401,6 +486,13 @@ Kernel ranges(const Kernel &from, const PassOptions &) {
     if (boxes.empty()) boxes.push_back({s.never()});
     if (everywhere) boxes.clear();
     p.boxes = std::move(boxes);
+    std::vector<NodeId> moved = s.moved();
+    std::sort(moved.begin(), moved.end());
+    moved.erase(std::unique(moved.begin(), moved.end()), moved.end());
+    for (const NodeId n : moved)
+      if (const Reading &r = k.reads[k[n].c]; (r.checked & ~r.proved) || !r.premises.empty())
+        k.checks.push_back(
+            {.what = Check::InBounds, .node = n, .piece = uint32_t(at), .where = p.where, .in_guard = true});
   }
   return prune(k);
 }

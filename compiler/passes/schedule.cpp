@@ -178,7 +178,13 @@ Kernel schedule(const Kernel &from, const PassOptions &) {
     for (const auto &box : k.pieces[p].boxes)
       for (const Range &r : box) computed(r.lo), computed(r.hi);
   }
-  for (const Check &c : k.checks) computed(c.node);
+  std::vector<bool> looked(k.insts.size()); // no code works these out: the host looks at where they may lie
+  for (const Check &c : k.checks)
+    if (c.what == Check::InBounds) looked[c.node] = true;
+    else computed(c.node);
+  for (NodeId n = NodeId(k.insts.size()); n-- > 0;)
+    if (looked[n])
+      for (const NodeId o : operands(k, n)) (k[o].stage == Stage::Host ? host : looked)[o] = true;
   for (NodeId n = NodeId(k.insts.size()); n-- > 0;)
     if (row[n])
       for (const NodeId o : operands(k, n)) {

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
+#include <utility>
 
 namespace elsewise {
 namespace {
@@ -147,7 +149,7 @@ public:
       if (piece.guard != no_node) tested.push_back({p, mine});
       if (mine.empty()) continue;
       for (const Check &c : k.checks)
-        if (c.piece == p && !check(c)) {
+        if (c.piece == p && c.what != Check::InBounds && !check(c)) {
           if (reached(p, mine, c.in_guard)) return found;
           found.fault = {};
         }
@@ -245,8 +247,26 @@ private:
   std::unique_ptr<Intervals> intervals;
 };
 
+/// Sets of axes of a kernel, as bits: which of them a node depends on. Axes beyond those that have a bit share the
+/// last.
+class Supports {
+public:
+  explicit Supports(const Kernel &k) : of_(k.insts.size()) {
+    for (NodeId n = 0; n < k.insts.size(); ++n) {
+      if (k[n].op == Op::Pos) of_[n] = bit(k[n].a);
+      for (const NodeId o : operands(k, n)) of_[n] |= of_[o];
+    }
+  }
+  static uint64_t bit(uint32_t axis) { return uint64_t(1) << (axis == flat_axis ? 63 : std::min<uint32_t>(axis, 62)); }
+  uint64_t operator[](NodeId n) const { return n == no_node ? 0 : of_[n]; }
+
+private:
+  std::vector<uint64_t> of_;
+};
+
 /// A call of a kernel with axes, or of a window, whose row-major positions are no run: the loop's axes are cut in
-/// halves until what intervals complain about is either gone or stands at a single position, where it is exact.
+/// halves until what intervals complain about is either gone or stands at a single position, where it is exact. Only
+/// those axes are cut that the complaint depends on: along the others every position has it alike.
 class RegionCall : Faults {
 public:
   RegionCall(const Kernel &k, const std::vector<bool> &indexed, const std::vector<bool> &bounded,
@@ -261,10 +281,14 @@ public:
     if (domain.extent == 0) return found;
     for (uint32_t p = 0; p < k.pieces.size(); ++p) {
       failing.clear();
-      for (const Check &c : k.checks)
-        if (c.piece == p && !check(c)) failing.push_back(&c);
+      reads.clear();
+      for (const Check &c : k.checks) {
+        if (c.piece != p) continue;
+        if (c.what == Check::InBounds) reads.push_back(&c);
+        else if (!check(c)) failing.push_back(&c);
+      }
       found.fault = {};
-      if (!failing.empty() || indexed[p] || bounded[p] || poisoned_bound(p))
+      if (!failing.empty() || !reads.empty() || indexed[p] || bounded[p] || poisoned_bound(p))
         if (!search(p)) return found;
     }
     return found;
@@ -355,6 +379,8 @@ private:
           if (f.fault != HostFault::None) return !fail(f, p);
           found.wide |= k[n].stage == Stage::Row && (f.wide || far(intervals.range(n, r)));
         }
+    for (const Check *c : reads)
+      if (const auto f = intervals.value(c->node, r); f.fault != HostFault::None) return !fail(f, p);
     const Truth here = boxed(p, r, inner);
     if (here == Truth::Never) return false;
     for (const Check *c : failing)
@@ -371,38 +397,149 @@ private:
     return r.overflow || r.lo < -limit || r.hi > limit;
   }
 
+  /// A region, and what is wrong there.
+  struct Part {
+    Extents e;
+    HostFault fault;
+  };
+
+  /// Whether something is wrong with piece p on a part: the fault is then its own.
+  bool wrong(uint32_t p, Part &part) {
+    const Region r = region(part.e);
+    if (!complaint(p, r, part.e.back())) return false;
+    part.fault = std::exchange(found.fault, {});
+    return !taken(p, r, part.e.back());
+  }
+
   bool search(uint32_t p) {
     int budget = 4096;
-    std::vector<Extents> todo{whole()};
+    std::vector<Part> todo(1, {whole(), {}});
+    if (!wrong(p, todo[0])) return true;
     while (!todo.empty()) {
-      const Extents e = std::move(todo.back());
+      const Part part = std::move(todo.back());
       todo.pop_back();
-      const Region r = region(e);
-      if (!complaint(p, r, e.back())) continue;
-      const HostFault fault = found.fault;
-      found.fault = {};
-      if (taken(p, r, e.back())) continue;
-      size_t longest = 0;
-      for (size_t d = 1; d < e.size(); ++d)
-        if (e[d].last - e[d].first > e[longest].last - e[longest].first) longest = d;
-      if (e[longest].last == e[longest].first || --budget <= 0) {
-        found.fault = fault;
+      std::vector<Part> bad;
+      if (--budget < 0 || !cut(p, part, bad)) {
+        found.fault = part.fault;
         return false;
       }
-      const int64_t middle = e[longest].first + (e[longest].last - e[longest].first) / 2;
-      Extents near = e, after = e;
-      near[longest].last = middle, after[longest].first = middle + 1;
-      todo.push_back(std::move(near));
-      todo.push_back(std::move(after)); // the far half first: indexes grow
+      todo.insert(todo.end(), bad.begin(), bad.end()); // the far half is looked at first: indexes grow
     }
     return true;
+  }
+
+  /// Cuts a part in two and keeps what is wrong of it: along the first axis that the complaint depends on of which a
+  /// half is then right, else along the first. False where no such axis is left to cut, so that every position has it.
+  bool cut(uint32_t p, const Part &part, std::vector<Part> &bad) {
+    if (!depends) depends.emplace(k);
+    std::optional<size_t> first;
+    uint64_t seen = 0;
+    const bool wide = found.wide;
+    for (const uint64_t level : {cause(part.fault.node), premises(p, part.fault.node), before(p)}) {
+      for (const size_t d : axes_of(part.e, level & ~seen)) {
+        bad = halves(p, part, d);
+        if (bad.size() < 2) return true;
+        if (!first) first = d;
+        found.wide = wide; // what these halves said is not the way taken
+      }
+      seen |= level;
+    }
+    if (!first) return false;
+    bad = halves(p, part, *first);
+    return true;
+  }
+
+  std::vector<Part> halves(uint32_t p, const Part &part, size_t d) {
+    const int64_t middle = part.e[d].first + (part.e[d].last - part.e[d].first) / 2;
+    std::vector<Part> bad(2, part);
+    bad[0].e[d].last = middle, bad[1].e[d].first = middle + 1;
+    std::erase_if(bad, [&](Part &half) { return !wrong(p, half); });
+    return bad;
+  }
+
+  /// The loop's axes that may be cut and whose position is among some axes of the kernel, the widest first.
+  std::vector<size_t> axes_of(const Extents &e, uint64_t set) const {
+    std::vector<std::pair<__int128, size_t>> list;
+    for (size_t d = 0; d < e.size(); ++d) {
+      const bool inner = d + 1 == e.size();
+      const uint8_t axis = inner ? k.form.inner_axis : d < k.form.row_axes.size() ? k.form.row_axes[d] : no_axis;
+      const __int128 pitch = inner ? domain.inner_pitch : domain.row_pitches[d], wide = e[d].last - e[d].first;
+      const bool own = axis != no_axis && (set & Supports::bit(axis)),
+                 by_flat = flat && (set & Supports::bit(flat_axis));
+      if (wide && (own || by_flat)) list.emplace_back(by_flat ? wide * std::max<__int128>(pitch, 1) : wide, d);
+    }
+    std::stable_sort(list.begin(), list.end(), [](const auto &a, const auto &b) { return a.first > b.first; });
+    std::vector<size_t> axes;
+    for (const auto &[width, d] : list) axes.push_back(d);
+    return axes;
+  }
+
+  /// What the complaint's own node depends on: of a read, the indices that are looked at and its condition.
+  uint64_t cause(NodeId n) const {
+    const Supports &supports = *depends;
+    if (n == no_node) return 0;
+    if (k[n].op != Op::Read) return supports[n];
+    uint64_t set = 0;
+    const std::vector<NodeId> list = operands(k, n);
+    for (size_t o = 0; o < list.size(); ++o)
+      if (o < k[n].sub || !(k.reads[k[n].c].own >> (o - k[n].sub) & 1)) set |= supports[list[o]];
+    return set;
+  }
+
+  /// What decides whether piece p asks for the node: its boxes, its guard, and the conditions above the node.
+  uint64_t premises(uint32_t p, NodeId n) const {
+    const Supports &supports = *depends;
+    const Piece &piece = k.pieces[p];
+    uint64_t set = held(p);
+    std::vector<NodeId> roots = piece.values;
+    roots.push_back(piece.guard);
+    for (const Check *c : reads) roots.push_back(c->node);
+    for (const auto &box : piece.boxes)
+      for (const Range &r : box) roots.push_back(r.lo), roots.push_back(r.hi);
+    std::vector<bool> mine(k.insts.size()), above(k.insts.size());
+    NodeId last = 0;
+    for (const NodeId root : roots)
+      if (root != no_node) mine[root] = true, last = std::max(last, root);
+    for (NodeId m = last + 1; m-- > 0;)
+      if (mine[m])
+        for (const NodeId o : operands(k, m)) mine[o] = true;
+    if (n != no_node) above[n] = true;
+    for (NodeId m = 0; m <= last; ++m) {
+      if (!mine[m] || m == n) continue;
+      const std::vector<NodeId> list = operands(k, m);
+      for (size_t o = 0; o < list.size(); ++o)
+        if (above[list[o]]) {
+          above[m] = true;
+          if (o > 0) set |= k[m].op == Op::Where || k[m].op == Op::Logic || k[m].op == Op::Read ? supports[list[0]] : 0;
+        }
+    }
+    return set;
+  }
+
+  /// What decides whether an earlier piece takes the position.
+  uint64_t before(uint32_t p) const {
+    uint64_t set = 0;
+    for (uint32_t q = 0; q < p; ++q) set |= held(q);
+    return set;
+  }
+
+  uint64_t held(uint32_t p) const {
+    const Supports &supports = *depends;
+    uint64_t set = supports[k.pieces[p].guard];
+    for (const auto &box : k.pieces[p].boxes)
+      for (const Range &r : box) {
+        const uint8_t axis = r.axis == flat_axis ? uint8_t(flat_axis) : k.form.inner_axis;
+        set |= supports[r.lo] | supports[r.hi] | (axis == no_axis ? 0 : Supports::bit(axis));
+      }
+    return set;
   }
 
   const std::vector<bool> &indexed, &bounded;
   const HostDomain &domain;
   const bool flat; // the flat position is used
   Intervals intervals;
-  std::vector<const Check *> failing; // of the piece that is looked at
+  std::optional<Supports> depends;           // made for the first complaint
+  std::vector<const Check *> failing, reads; // of the piece that is looked at
 };
 
 } // namespace

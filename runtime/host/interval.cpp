@@ -41,6 +41,12 @@ Intervals::Found Intervals::bound(NodeId n, const Region &region) {
   return found_;
 }
 
+Intervals::Found Intervals::value(NodeId n, const Region &region) {
+  ++round_, region_ = &region, found_ = {};
+  evaluate(n, false);
+  return found_;
+}
+
 void Intervals::visit_bound(
     NodeId n) { // as the ranges pass makes them: least and greatest of ends, emptied by conditions
   const Inst &i = k_[n];

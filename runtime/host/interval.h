@@ -61,6 +61,8 @@ public:
   Truth guard(uint32_t piece, const Region &);
   /// A range's end, which stands for comparisons that no tensor entered: only the conditions in it are values.
   Found bound(NodeId, const Region &);
+  /// One node of any type, as a value.
+  Found value(NodeId, const Region &);
   /// The values of one Index node.
   IndexRange range(NodeId, const Region &);
 

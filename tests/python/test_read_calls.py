@@ -227,3 +227,12 @@ def test_a_comparison_that_never_holds_needs_no_cut() -> None:
         for spec in (f"where({never}, s[i], 1)", f"where(not ({never}), 1, s[i])"):
             got = ew.kernel(spec)(s=torch.zeros(1), shape=10**6, **given)
             assert bool((got == 1).all()), spec
+
+
+def test_faults_are_looked_for_where_they_may_lie() -> None:
+    """Of many rows each has the same last position: the call asks once, not row by row."""
+    pairs = ew.kernel("[.., t, d]; d % 2 == 0: x[.., d+1]; else x[.., d-1]")
+    x = torch.arange(3 * 9000 * 8.0).reshape(3, 9000, 8)
+    assert torch.equal(pairs(x), x.reshape(3, 9000, 4, 2).flip(-1).reshape(x.shape))
+    with pytest.raises(IndexError, match=r"`x\[\.\., d\+1\]`: index 7 is out of bounds for axis 2"):
+        pairs(x[..., :7])

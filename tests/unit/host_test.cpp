@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <gtest/gtest.h>
+#include <map>
 #include <optional>
 #include <random>
 
@@ -402,6 +403,85 @@ TEST(Calls, PoisonedBounds) {
   EXPECT_EQ(call("i < 9: x; i < n//m: x*2; else 0", {"x: f32", "m: int"}, {{}, {.integer = 0}}, 5).fault.what,
             HostFault::None)
       << "never asked";
+}
+
+// --- calls over axes ---
+
+/// A call of a rule that names all axes of its domain, each an axis of the loop. `shapes`, `parameters`: by name.
+CallCheck axes_call(const std::string &spec, const std::vector<std::string> &arguments,
+                    const std::vector<int64_t> &lengths, const std::map<std::string, std::vector<int64_t>> &shapes,
+                    const std::map<std::string, int64_t> &parameters = {}) {
+  const Kernel k = scheduled(spec, arguments);
+  int64_t count = 1;
+  std::vector<int64_t> pitches(lengths.size());
+  for (size_t d = lengths.size(); d-- > 0;) pitches[d] = count, count *= lengths[d];
+  HostDomain domain(count);
+  domain.axes = lengths, domain.extent = lengths.back();
+  std::vector<int64_t> rows(lengths.rbegin() + 1, lengths.rend()), row_pitches(pitches.rbegin() + 1, pitches.rend());
+  domain.row_lengths = rows, domain.row_pitches = row_pitches;
+  std::vector<std::span<const int64_t>> given;
+  std::vector<HostValue> values(k.arguments.size());
+  for (size_t a = 0; a < k.arguments.size(); ++a) {
+    const auto shape = shapes.find(k.arguments[a].name);
+    given.push_back(shape == shapes.end() ? std::span<const int64_t>() : std::span<const int64_t>(shape->second));
+    if (const auto at = parameters.find(k.arguments[a].name); at != parameters.end()) values[a].integer = at->second;
+  }
+  domain.shapes = given;
+  std::vector<HostValue> worked(k.insts.size());
+  std::vector<uint8_t> poisoned;
+  HostProgram(k).run(values, domain, worked, poisoned);
+  const CallChecks checks(k);
+  return checks.run(worked, poisoned, checks.looks(domain), domain);
+}
+
+TEST(AxesCalls, FaultsAreLookedForAlongTheAxesThatTheyDependOn) {
+  const std::string pairs = "[b, h, t, d]; d % 2 == 0: x[b, h, t, d+1]; else x[b, h, t, d-1]";
+  const std::vector<int64_t> large{4, 32, 4096, 128}, odd{4, 32, 4096, 127};
+  EXPECT_EQ(axes_call(pairs, {"x: f32[4]", "rank: 4"}, large, {{"x", large}}).fault.what, HostFault::None);
+  const CallCheck beyond = axes_call(pairs, {"x: f32[4]", "rank: 4"}, odd, {{"x", odd}});
+  EXPECT_EQ(beyond.fault.what, HostFault::OutOfBounds) << "the last of an odd number has no partner";
+  EXPECT_NE(beyond.fault.message.find("index 127"), std::string::npos) << beyond.fault.message;
+
+  // The condition and the index speak of two axes, others of none.
+  const std::string two = "[b, h, t, d]; b*b == 2: s[d]; else 0";
+  EXPECT_EQ(axes_call(two, {"s: f32[1]", "rank: 4"}, {4096, 2, 4096, 1 << 20}, {{"s", {7}}}).fault.what,
+            HostFault::None);
+  EXPECT_EQ(axes_call("[b, h, t, d]; b*b == 9: s[d]; else 0", {"s: f32[1]", "rank: 4"}, {4096, 2, 4096, 1 << 20},
+                      {{"s", {7}}})
+                .fault.what,
+            HostFault::OutOfBounds);
+  // An earlier piece takes what has the fault.
+  EXPECT_EQ(
+      axes_call("[b, t, d]; d % 3 == 2: 0; else s[d + 1]", {"s: f32[1]", "rank: 3"}, {5000, 7000, 300}, {{"s", {300}}})
+          .fault.what,
+      HostFault::None);
+  // A condition inside the value.
+  EXPECT_EQ(axes_call("[b, t, d]; where(d % 2 == 0, s[t, d + 1], 0) + b", {"s: f32[2]", "rank: 3"}, {5000, 7000, 300},
+                      {{"s", {7000, 300}}})
+                .fault.what,
+            HostFault::None);
+  // The row-major position is made of all axes.
+  EXPECT_EQ(axes_call("[b, t]; i % 2 == 1: s[i - 1]; else s[i + 1]", {"s: f32[1]", "rank: 2"}, {5000, 7000},
+                      {{"s", {35'000'000}}})
+                .fault.what,
+            HostFault::None);
+}
+
+TEST(AxesCalls, ARowsReadIsLookedAtWhereTheGuardAsksForIt) {
+  const std::string window = "[b, r, c]; c <= r and r - c < w and c < lens[b]: x; else 0";
+  const std::vector<std::string> arguments{"x: f32", "lens: i64[1]", "w: int", "rank: 3"};
+  auto what = [&](int64_t lens, int64_t w) {
+    return axes_call(window, arguments, {3, 256, 256}, {{"lens", {lens}}}, {{"w", w}}).fault.what;
+  };
+  EXPECT_EQ(what(3, 64), HostFault::None);
+  EXPECT_EQ(what(2, 64), HostFault::OutOfBounds);
+  EXPECT_EQ(what(2, 0), HostFault::None) << "no position gets as far as the length";
+  // What the left side keeps in bounds.
+  const std::string before = "[r, c]; c < r and c < lens[r - 1]: x; else 0";
+  EXPECT_EQ(axes_call(before, {"x: f32", "lens: i64[1]", "rank: 2"}, {2048, 64}, {{"lens", {2047}}}).fault.what,
+            HostFault::None);
+  EXPECT_EQ(axes_call(before, {"x: f32", "lens: i64[1]", "rank: 2"}, {2048, 64}, {{"lens", {2046}}}).fault.what,
+            HostFault::OutOfBounds);
 }
 
 } // namespace

@@ -284,8 +284,9 @@ public:
       reads.clear();
       for (const Check &c : k.checks) {
         if (c.piece != p) continue;
-        if (c.what == Check::InBounds) reads.push_back(&c);
-        else if (!check(c)) failing.push_back(&c);
+        if (c.what != Check::InBounds) {
+          if (!check(c)) failing.push_back(&c);
+        } else if (!looks.empty()) reads.push_back(&c); // something is to be looked at in this call
       }
       found.fault = {};
       if (!failing.empty() || !reads.empty() || indexed[p] || bounded[p] || poisoned_bound(p))

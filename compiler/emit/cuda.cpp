@@ -280,10 +280,15 @@ std::string KernelPrinter::run() {
     print_bounds(code);
     if (v_ == 1) form_.segments ? print_segments(code) : print_single(code);
     else {
+      choose_early();
       form_.segments ? print_segments(body) : print_body(body);
       print_vectors(code);
-      if (masked_) print_mask(code);
+      if (masked_ && early_.empty()) print_mask(code);
       print_variables(code, body.str());
+      if (!early_.empty()) {
+        print_early(code);
+        print_mask(code);
+      }
       code.append(body);
     }
   }

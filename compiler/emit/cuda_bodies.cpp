@@ -9,7 +9,7 @@ uint32_t KernelPrinter::shared(const std::vector<uint32_t> &args) const {
   for (uint32_t a : args)
     if (same_view(a)) return a;
   for (uint32_t a : args)
-    if (access(a) == Access::Vector && dtype(a) == k_.outputs[0]) return a;
+    if (access(a) == Access::Vector && dtype(a) == k_.outputs[0] && !beside_.contains(a)) return a;
   return ~0u;
 }
 
@@ -90,12 +90,15 @@ void KernelPrinter::conditional(Lines &out, int indent, const std::string &head,
   out.list(inner, body.substr(0, open + 1), items, "");
 }
 
-// A vector of an operand, as its elements are worked with.
+// A vector of an operand, as its elements are worked with; empty if it is there already.
 std::string KernelPrinter::loaded(uint32_t a) {
-  const std::string vector = "*" + (same_view(a) ? outs_ : pointers_[a]);
-  if (bytes(dtype(a)) != 1 || v_ == 1) return vector;
+  const std::string name = same_view(a) ? "v" : vector_name(a);
+  const bool early = early_.contains(a), wholly = bytes(dtype(a)) == 1 && v_ > 1;
+  if (early && !wholly) return "";
+  const std::string vector = early ? name : "*" + (same_view(a) ? outs_ : pointers_[a]);
+  if (!wholly) return name + " = " + vector;
   whole_types_.insert(dtype(a));
-  return "whole(" + vector + ")";
+  return name + " = whole(" + vector + ")";
 }
 
 // The piece of every position of a vector is known: whole vectors in, whole vector out, no position compared.
@@ -105,18 +108,23 @@ void KernelPrinter::print_straight(Lines &out, int indent, size_t p, bool have) 
   const bool bits = root.op == Op::Load && root.type == k_.outputs[0];
   if (bits && access(root.a) == Access::Vector && !same_view(root.a) && !have) {
     vector_pointers_.insert(root.a), vector_types_.insert(dtype(root.a));
-    out.add(indent, "*" + outs_ + " = *" + pointers_[root.a] + ";");
+    shared_ = shared({root.a});
+    out.add(indent,
+            "*" + outs_ + " = " + (early_.contains(root.a) ? vector_name(root.a) : "*" + pointers_[root.a]) + ";");
+    if (early_.contains(root.a)) vector_operands_.insert(root.a);
+    shared_ = ~0u;
     return;
   }
-  shared_ = shared(r.args);
+  const std::vector<uint32_t> args = arguments(r);
+  shared_ = shared(args);
   std::set<std::string> loaded;
   std::vector<std::string> loads;
-  for (uint32_t a : r.args) {
+  for (uint32_t a : args) {
     if (access(a) != Access::Vector) continue;
     vector_types_.insert(dtype(a)), vector_operands_.insert(a);
     if (!same_view(a)) vector_pointers_.insert(a);
-    const std::string load = (same_view(a) ? "v" : vector_name(a)) + " = " + this->loaded(a);
-    if (loaded.insert(load).second) loads.push_back(load);
+    const std::string load = this->loaded(a);
+    if (!load.empty() && loaded.insert(load).second) loads.push_back(load);
   }
   if (!have) out.statements(indent, "", loads);
   if (const std::vector<NodeId> few = slow(r); !few.empty()) print_slow(out, indent, p, few);
@@ -167,7 +175,8 @@ std::vector<std::string> KernelPrinter::vector_loads(std::vector<std::string> *g
   bool keeps = false;
   for (size_t p = 0; p < count_; ++p) {
     keeps |= identity(p);
-    for (const Reads *r : {&values_read_[p], &guards_read_[p]}) args.insert(args.end(), r->args.begin(), r->args.end());
+    for (const Reads *r : {&values_read_[p], &guards_read_[p]})
+      for (const uint32_t a : arguments(*r)) args.push_back(a);
   }
   std::sort(args.begin(), args.end());
   args.erase(std::unique(args.begin(), args.end()), args.end());
@@ -183,7 +192,7 @@ std::vector<std::string> KernelPrinter::vector_loads(std::vector<std::string> *g
     own |= same_view(a);
     vector_types_.insert(dtype(a)), vector_operands_.insert(a);
     if (!same_view(a)) vector_pointers_.insert(a);
-    loads.push_back((same_view(a) ? "v" : vector_name(a)) + " = " + loaded(a));
+    if (const std::string load = loaded(a); !load.empty()) loads.push_back(load);
   }
   if (keeps && !own) loads.push_back("v = *" + outs_);
   if (gathered) *gathered = std::move(gathers);
@@ -207,6 +216,38 @@ void KernelPrinter::print_lanes(Lines &out, int indent) {
   shared_ = ~0u;
 }
 
+// What every piece reads is loaded as soon as a thread knows that its vector is inside the row: the mask is worked out
+// while it comes. A variable must have one name in all bodies.
+void KernelPrinter::choose_early() {
+  if (!masked_) return;
+  std::vector<std::vector<uint32_t>> needed;
+  std::vector<uint32_t> all;
+  for (size_t p = 0; p < count_; ++p) {
+    needed.push_back(arguments(values_read_[p]));
+    for (const Reads *r : {&values_read_[p], &guards_read_[p]})
+      for (const uint32_t a : arguments(*r)) all.push_back(a);
+  }
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  if (lanes_) needed.push_back(all);
+  for (const uint32_t a : all) {
+    if (access(a) != Access::Vector || same_view(a)) continue;
+    const bool shares = shared(needed[0]) == a;
+    const bool every = std::all_of(needed.begin(), needed.end(), [&](const std::vector<uint32_t> &args) {
+      return std::find(args.begin(), args.end(), a) != args.end() && (shared(args) == a) == shares;
+    });
+    if (every) early_.insert(a), vector_pointers_.insert(a), vector_operands_.insert(a), vector_types_.insert(dtype(a));
+  }
+}
+
+void KernelPrinter::print_early(Lines &out) const {
+  out.add(2, "const bool inside = lo <= c && z <= hi;");
+  const uint32_t first = shared(arguments(values_read_[0]));
+  std::vector<std::string> loads;
+  for (const uint32_t a : early_) loads.push_back((first == a ? "v" : vectors_[a]) + " = *" + pointers_[a]);
+  out.statements(2, "if (inside) ", loads);
+}
+
 void KernelPrinter::print_single(Lines &out) {
   out.add(2, "const int p = threadIdx.x;");
   out.add(2, "if (p >= hi) return;");
@@ -225,7 +266,7 @@ void KernelPrinter::print_body(Lines &out) {
     out.add(2, "}");
     return;
   }
-  out.add(2, "switch (" + inside + " ? may : 0) {");
+  out.add(2, "switch (" + (early_.empty() ? inside : "inside") + " ? may : 0) {");
   for (size_t p = 0; p < masked_; ++p) {
     if (residual(p)) continue;
     const Inst &root = k_[k_.pieces[p].values[0]];

@@ -117,15 +117,14 @@ void KernelPrinter::print_flat(Lines &out) {
 
   const bool in_rows = uses_rows(k_), several = form_.rows > 1;
   const std::string row = several || !in_rows ? "row" : row_names_[0];
-  out.add(2, (several || !in_rows ? "const " : "") + type + " " + row + " = " + quotient("at", 0) + ";",
-          "at / extent");
+  out.add(2, (several || !in_rows ? "const " : "") + type + " " + row + " = " + quotient("at", 0) + ";", "at / extent");
   out.add(2, "int " + column_ + " = at - " + row + " * extent;", "where it is in that row");
   if (!in_rows) return;
   std::string rest = "row";
   for (int d = 0; d + 1 < form_.rows; ++d) { // axis 0 is the fastest, and each quotient feeds the next division
     const std::string next = d + 2 == form_.rows ? row_names_[d + 1] : "rest" + num(d + 1);
-    out.add(2, type + " " + next + " = " + quotient(rest, d + 1) + ", " + row_names_[d] + " = " + rest + " - " +
-                   next + " * length" + num(d) + ";");
+    out.add(2, type + " " + next + " = " + quotient(rest, d + 1) + ", " + row_names_[d] + " = " + rest + " - " + next +
+                   " * length" + num(d) + ";");
     rest = next;
   }
   print_row_entry(out);

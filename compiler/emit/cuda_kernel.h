@@ -56,6 +56,9 @@ private:
   KernelNames body_names(const std::string &place) const;
   std::string given(NodeId, bool lanes) const;
   std::vector<NodeId> slow(const Reads &) const;
+  // An argument that is read beside the own element, a constant distance along the loop; ~0u: the node is no such read.
+  uint32_t neighbour(NodeId, int64_t &distance) const;
+  std::vector<uint32_t> arguments(const Reads &) const; // those whose vectors a body needs
   void print_slow(Lines &, int indent, size_t piece, const std::vector<NodeId> &slow);
   // cuda_bodies.cpp
   void print_straight(Lines &, int indent, size_t piece, bool have = false); // have: vectors are loaded
@@ -65,6 +68,8 @@ private:
   void print_loop(Lines &, int indent, const std::string &head, bool lanes);
   void print_body(Lines &);
   void print_single(Lines &);
+  void choose_early();
+  void print_early(Lines &) const;
   void print_matches(Lines &, int indent, bool lanes);
   std::string loaded(uint32_t a);
   std::string element(uint32_t a, bool lanes) const;
@@ -163,6 +168,8 @@ private:
   std::vector<SlotInfo> slots_;
   KernelNames names_;
   mutable Helpers helpers_;                     // what any text needed
+  std::set<uint32_t> beside_;                   // arguments read as neighbours: their vectors stay as they were read
+  std::set<uint32_t> early_;                    // arguments that every piece reads: loaded ahead of the mask
   std::vector<NodeId> row_values_;              // of names_.given: those that the row works out
   std::string out_;                             // name of the output pointer
   std::vector<std::string> vectors_, pointers_; // by argument: its vector variable and vector pointer

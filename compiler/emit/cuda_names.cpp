@@ -22,9 +22,9 @@ static constexpr const char *reserved[] = {
 static constexpr const char *list_words[] = {"Items", "items", "item", "item_of", "block"}; // of Form::many
 
 // Those of the kernel's own words that mean nothing inside a device function, whose parameters may have such a name.
-static constexpr std::string_view body_words[] = {"c",    "z",     "p",      "k",     "v",      "n",     "at",
-                                                  "rows", "row",   "extent", "shift", "blocks", "first", "start",
-                                                  "head", "pitch", "lo",     "hi",    "may",    "out",   "outs"};
+static constexpr std::string_view body_words[] = {"c",   "z",      "p",     "k",      "v",     "n",     "at",   "rows",
+                                                  "row", "extent", "shift", "blocks", "first", "start", "head", "pitch",
+                                                  "lo",  "hi",     "may",   "out",    "outs",  "inside"};
 static bool is_body_word(std::string_view name) {
   return std::find(std::begin(body_words), std::end(body_words), name) != std::end(body_words);
 }

@@ -43,7 +43,7 @@ std::vector<size_t> KernelPrinter::segment_bodies() const {
 // Where all bodies read the same, they do so ahead of the search, which takes as long as the memory does.
 bool KernelPrinter::loads_early() const {
   for (size_t p = 0; p < count_; ++p)
-    if (identity(p) || values_read_[p].args != values_read_[0].args) return false;
+    if (identity(p) || arguments(values_read_[p]) != arguments(values_read_[0])) return false;
   return true;
 }
 

@@ -96,6 +96,48 @@ bool KernelPrinter::varies_slowly(NodeId n) const {
   return any;
 }
 
+/// `x[.., c+1]` where `x` is read at its own element too, contiguous along the loop.
+uint32_t KernelPrinter::neighbour(NodeId n, int64_t &distance) const {
+  const Inst &i = k_[n];
+  if (i.op != Op::Read || i.stage != Stage::Element || i.sub || form_.wide || form_.window) return ~0u;
+  const Reading &r = k_.reads[i.c];
+  const uint32_t a = r.argument;
+  if (same_view(a) || (access(a) != Access::Vector && access(a) != Access::Scalar)) return ~0u;
+  const std::vector<NodeId> list = operands(k_, n);
+  if (list.size() > 62 || r.own != (uint64_t(1) << (list.size() - 1)) - 1) return ~0u; // all axes but the last
+  // The index: a position, and a constant.
+  NodeId at = list.back();
+  distance = 0;
+  if (k_[at].op == Op::Binary) {
+    const BinaryOp op = BinaryOp(k_[at].sub);
+    const auto by = known_integer(k_, k_[at].b), first = known_integer(k_, k_[at].a);
+    constexpr int64_t far = 1 << 20;
+    const bool sum = op == BinaryOp::Add && (by || first), difference = op == BinaryOp::Sub && by;
+    if (!sum && !difference) return ~0u;
+    const __int128 d = by ? *by : *first;
+    if (d > far || d < -far) return ~0u;
+    distance = difference ? -int64_t(d) : int64_t(d), at = by ? k_[at].a : k_[at].b;
+  }
+  if (k_[at].op != Op::Pos) return ~0u;
+  if (k_[at].a == flat_axis) return form_.rows == 0 && form_.unit_pitch && list.size() == 1 ? a : ~0u;
+  if (k_[at].a != form_.inner_axis) return ~0u;
+  // The loop's axis is the domain's last one, as the argument's is.
+  const int dim = k_.axes[form_.inner_axis].dim;
+  const bool last =
+      std::all_of(k_.axes.begin(), k_.axes.end(), [&](const Axis &x) { return x.dim <= dim && x.dim >= 0; });
+  return dim == -1 || (dim >= 0 && last) ? a : ~0u;
+}
+
+std::vector<uint32_t> KernelPrinter::arguments(const Reads &r) const {
+  std::vector<uint32_t> all = r.args;
+  int64_t distance;
+  for (const NodeId n : r.given)
+    if (const uint32_t a = neighbour(n, distance); a != ~0u) all.push_back(a);
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
 /// Chooses the given nodes: they have no names yet.
 void KernelPrinter::choose_values() {
   const std::vector<Below> known = below(k_);
@@ -114,7 +156,8 @@ void KernelPrinter::choose_values() {
         rows.insert(n);
         continue;
       }
-      if (varies_slowly(n)) (free[n] ? calls : never).insert(n);
+      int64_t distance;
+      if (varies_slowly(n) || neighbour(n, distance) != ~0u) (free[n] ? calls : never).insert(n);
       for (const NodeId o : operands(k_, n)) todo.push_back(o);
     }
   };
@@ -133,8 +176,12 @@ void KernelPrinter::choose_values() {
       for (const NodeId o : operands(k_, m)) todo.push_back(o);
     }
   }
-  for (const NodeId n : calls)
-    if (!never.contains(n)) names_.given[n];
+  for (const NodeId n : calls) {
+    if (never.contains(n)) continue;
+    names_.given[n];
+    int64_t distance;
+    if (const uint32_t a = neighbour(n, distance); a != ~0u && access(a) == Access::Vector && v_ > 1) beside_.insert(a);
+  }
 }
 
 void KernelPrinter::name_values() {
@@ -171,6 +218,18 @@ KernelNames KernelPrinter::body_names(const std::string &place) const {
 /// What a call passes for a given node.
 std::string KernelPrinter::given(NodeId n, bool lanes) const {
   if (k_[n].stage == Stage::Row) return names_.given.at(n);
+  int64_t d;
+  if (const uint32_t a = neighbour(n, d); a != ~0u) {
+    const auto moved = [&](const std::string &place) {
+      return place + (d < 0 ? " - " + num(-d) : d > 0 ? " + " + num(d) : "");
+    };
+    const std::string memory = names_.args[a] + "[" + moved(lanes ? "c + k" : "p") + "]";
+    if (!lanes || access(a) != Access::Vector || d >= v_ || d <= -v_) return memory;
+    const std::string own = vectors_[a] + ".at[" + moved("k") + "]";
+    return d > 0   ? "k < " + num(v_ - d) + " ? " + own + " : " + memory
+           : d < 0 ? "k < " + num(-d) + " ? " + memory + " : " + own
+                   : own;
+  }
   KernelNames names = body_names(lanes ? "c + k" : "p");
   names.given.erase(n);
   return body_expression(k_, names, helpers_, n);
@@ -179,7 +238,7 @@ std::string KernelPrinter::given(NodeId n, bool lanes) const {
 std::vector<NodeId> KernelPrinter::slow(const Reads &r) const {
   std::vector<NodeId> list;
   for (const NodeId n : r.given)
-    if (k_[n].stage == Stage::Element) list.push_back(n);
+    if (varies_slowly(n)) list.push_back(n);
   return list;
 }
 

@@ -266,7 +266,9 @@ assert out.tolist() == [2.0] * 4
         *(("i<n/4: x*3; i>=n-n/4: x*2; else x", d) for d in ("i64", "i32", "i16", "i8", "u8")),
     ],
 )
-def test_no_setp_of_any_type_between_a_straight_bodys_label_and_its_store(rule: str, dtype: str, arch: str) -> None:
+def test_a_kernel_loads_a_vector_once_and_no_straight_body_compares(rule: str, dtype: str, arch: str) -> None:
+    """Every piece reads `x`: its vector is loaded once, ahead of the mask, and from a body's label to its store there
+    is neither a comparison nor a load."""
     ptx = ew.kernel(rule).emit("ptx", arch=arch, x=dtype)
     assert isinstance(ptx, str)
     lines = [line.strip() for line in ptx[ptx.index(".entry") :].splitlines()]
@@ -274,10 +276,9 @@ def test_no_setp_of_any_type_between_a_straight_bodys_label_and_its_store(rule: 
     assert len(stores) == 3, ptx
     for store in stores:
         begin = next(k for k in range(store, -1, -1) if re.match(r"\$L\w+:|(@!?%p\d+\s+)?bra", lines[k]))
-        body = lines[begin + 1 : store]
-        assert not [line for line in body if line.startswith("setp")]
-        loads = [line for line in body if line.startswith("ld.global")]
-        assert len(loads) == 1 and re.match(r"ld\.global(\.nc)?\.v(4\.[a-z]32|2\.[a-z]64)\s", loads[0]), body
+        assert not [line for line in lines[begin + 1 : store] if line.startswith(("setp", "ld.global"))]
+    vector = r"ld\.global(\.nc)?\.v(4\.[a-z]32|2\.[a-z]64)\s"
+    assert len([line for line in lines[: stores[-1]] if re.match(vector, line)]) == 1, ptx
 
 
 # --- the house -------------------------------------------------------------------------------------------------------

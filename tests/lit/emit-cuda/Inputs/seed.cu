@@ -16,23 +16,23 @@ extern "C" __global__ void __launch_bounds__(256)
   const int lo = local(-first), hi = local(extent - first);
   const int e1 = local(end1 - first), b2 = local(begin2 - first);
   const int c = threadIdx.x * 4, z = c + 4; // this thread: [c, z) from `first`
-  const bool all1 = z <= e1, all2 = b2 <= c;
-  const int may = (c < e1) | (b2 < z && !all1) << 1 | (!all1 && !all2) << 2; // pieces that can match in [c, z)
   const f32x4 *xs = (const f32x4 *)x + threadIdx.x;
   f32x4 v, *outs = (f32x4 *)out + threadIdx.x;
-  switch (lo <= c && z <= hi ? may : 0) {
+  const bool inside = lo <= c && z <= hi;
+  if (inside) v = *xs;
+  const bool all1 = z <= e1, all2 = b2 <= c;
+  const int may = (c < e1) | (b2 < z && !all1) << 1 | (!all1 && !all2) << 2; // pieces that can match in [c, z)
+  switch (inside ? may : 0) {
   case 1: // piece 1 alone
-    v = *xs;
     for (int k = 0; k < 4; ++k) v.at[k] = piece1(v.at[k]);
     *outs = v;
     break;
   case 2: // piece 2 alone
-    v = *xs;
     for (int k = 0; k < 4; ++k) v.at[k] = piece2(v.at[k]);
     *outs = v;
     break;
   case 4: // piece 3 alone: moved as bits
-    *outs = *xs;
+    *outs = v;
     break;
   default: // several pieces, or an end of the row: the first that matches
     for (int p = c < lo ? lo : c; p < z && p < hi; ++p)

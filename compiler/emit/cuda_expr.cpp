@@ -122,7 +122,8 @@ public:
     std::vector<std::string> texts;
     for (NodeId n : all) {
       const Inst &i = k_[n];
-      const bool empties = i.op == Op::Where && is_literal(k_, i.c) && k_.constants[k_[i.c].a].integer == 0;
+      const bool empties = i.op == Op::Where && i.type == DType::Index && is_literal(k_, i.c) &&
+                           k_.constants[k_[i.c].a].integer == 0; // a bound where there is none
       const Text t = empties && uses_[n] == 1
                          ? Text{wrap(text(i.a), LogicalOr) + " ? " + wrap(text(i.b), LogicalOr) + " : 0", Conditional}
                      : i.op == Op::Read ? element(n) // as it lies in memory

@@ -145,7 +145,9 @@ Value *Arithmetic::shift(BinaryOp op, bool is_signed, Value *l, Value *r) {
   if (op == BinaryOp::Shr && is_signed)
     return b.CreateAShr(l, b.CreateBinaryIntrinsic(Intrinsic::umin, r, ConstantInt::get(r->getType(), width - 1)));
   Value *inside = b.CreateICmpULT(r, ConstantInt::get(r->getType(), width));
-  Value *shifted = op == BinaryOp::Shl ? b.CreateShl(l, r) : b.CreateLShr(l, r);
+  // Beyond the width it is poison that nobody asks for. Frozen, for LLVM concludes from `31 << r` that it is not 0, and
+  // moves a division by what the select gives to where r may be anything.
+  Value *shifted = b.CreateFreeze(op == BinaryOp::Shl ? b.CreateShl(l, r) : b.CreateLShr(l, r));
   return b.CreateSelect(inside, shifted, ConstantInt::get(l->getType(), 0));
 }
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 
 namespace elsewise {
@@ -253,13 +254,23 @@ private:
     }
   }
 
+  /// What settles its right side by the left one: `&`, `|`, `*` and `+` of bools are `and` and `or`.
+  static std::optional<LogicOp> logic_of(Operator op, const ExprType &t) {
+    if (op == Operator::And) return LogicOp::And;
+    if (op == Operator::Or) return LogicOp::Or;
+    if (t.compute != DType::Bool) return std::nullopt;
+    if (op == Operator::BitAnd || op == Operator::Mul) return LogicOp::And;
+    if (op == Operator::BitOr || op == Operator::Add) return LogicOp::Or;
+    return std::nullopt;
+  }
+
   NodeId binary(ExprId e, const ExprType &t) {
     const Expr &x = ast[e];
     if (is_comparison(x.op)) return compare(e, t);
-    if (x.op == Operator::And || x.op == Operator::Or) {
-      const NodeId left = value(ast.child(e, 0), t.operands);
-      const ExprId second = ast.child(e, 1);
-      const NodeId right = under(left, x.op == Operator::And, second, [&] { return value(second, t.operands); });
+    if (const auto logic = logic_of(x.op, t)) {
+      const auto side = [&](uint32_t n) { return b.cast(value(ast.child(e, n), t.operands), DType::Bool); };
+      const NodeId left = side(0);
+      const NodeId right = under(left, *logic == LogicOp::And, ast.child(e, 1), [&] { return side(1); });
       return operate(b, x.op, DType::Bool, left, right);
     }
     const NodeId left = operand(e, 0, t), right = operand(e, 1, t);

@@ -3,6 +3,7 @@
 // intervals stands in interval_arithmetic.cpp.
 #include "runtime/host/interval.h"
 #include "compiler/ir/arithmetic.h"
+#include "compiler/ir/walk.h"
 #include "compiler/passes/bounds.h"
 #include "grammar/builtins.h"
 #include "runtime/host/interval_arithmetic.h"
@@ -18,6 +19,12 @@ Intervals::Intervals(const Kernel &k, std::span<const HostValue> values, std::sp
                      std::span<const Look> looks, std::span<const std::span<const int64_t>> shapes)
     : k_(k), values_(values), poisoned_(poisoned), looks_(looks), shapes_(shapes) {
   for (int e = 0; e < 2; ++e) memo_[e].resize(k.insts.size()), known_[e].resize(k.insts.size());
+  if (looks.empty()) return;
+  holds_read_.resize(k.insts.size());
+  for (NodeId n = 0; n < k.insts.size(); ++n) {
+    holds_read_[n] = k[n].op == Op::Read;
+    for (const NodeId o : operands(k, n)) holds_read_[n] = holds_read_[n] || holds_read_[o];
+  }
 }
 
 Intervals::Found Intervals::piece(uint32_t piece, const Region &region) {
@@ -153,6 +160,16 @@ Value Intervals::read(NodeId n) {
   return interval::anything(i.type);
 }
 
+/// Code may work out an operand that nobody chooses: what it reads has to be in bounds wherever the read's own
+/// condition holds.
+void Intervals::skip(NodeId operand) {
+  if (looks_.empty() || !holds_read_[operand]) return;
+  walk(k_, operand, [&](NodeId n) {
+    if (k_[n].op == Op::Read) evaluate(n, false);
+    return bool(holds_read_[n]);
+  });
+}
+
 Value Intervals::work(NodeId n, bool exact) {
   const Inst &i = k_[n];
   if (i.op == Op::Pos) {
@@ -177,13 +194,19 @@ Value Intervals::work(NodeId n, bool exact) {
   if (i.op == Op::Where || i.op == Op::Logic) {
     const Value first = operand(i.a, exact);
     if (i.op == Op::Where) {
-      if (first.lo == first.hi) return operand(first.lo ? i.b : i.c, exact);
+      if (first.lo == first.hi) {
+        skip(first.lo ? i.c : i.b);
+        return operand(first.lo ? i.b : i.c, exact);
+      }
       const Value yes = operand(i.b, exact);
       return interval::either(i.type, yes, operand(i.c, exact));
     }
     if (LogicOp(i.sub) == LogicOp::Not) return {.lo = !first.hi, .hi = !first.lo};
     const int stop = LogicOp(i.sub) == LogicOp::Or;
-    if (first.lo == stop && first.hi == stop) return first;
+    if (first.lo == stop && first.hi == stop) {
+      skip(i.b);
+      return first;
+    }
     const Value second = operand(i.b, exact);
     if (stop) return {.lo = first.lo || second.lo, .hi = first.hi || second.hi};
     return {.lo = first.lo && second.lo, .hi = first.hi && second.hi};

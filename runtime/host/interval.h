@@ -70,6 +70,7 @@ private:
   Value evaluate(NodeId, bool exact);
   Value work(NodeId, bool exact);
   Value host(NodeId, bool exact);
+  void skip(NodeId operand);
   Value read(NodeId);
   void visit_bound(NodeId);
   bool at_point(NodeId, std::span<const Value>, Value &out) const;
@@ -81,6 +82,7 @@ private:
   std::span<const uint8_t> poisoned_;
   std::span<const Look> looks_;
   std::span<const std::span<const int64_t>> shapes_;
+  std::vector<bool> holds_read_;   // by node: it is a read, or stands above one; empty without looks
   std::vector<Value> memo_[2];     // by exactness
   std::vector<uint32_t> known_[2]; // in which evaluation
   uint32_t round_ = 0;

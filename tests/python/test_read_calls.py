@@ -236,3 +236,25 @@ def test_faults_are_looked_for_where_they_may_lie() -> None:
     assert torch.equal(pairs(x), x.reshape(3, 9000, 4, 2).flip(-1).reshape(x.shape))
     with pytest.raises(IndexError, match=r"`x\[\.\., d\+1\]`: index 7 is out of bounds for axis 2"):
         pairs(x[..., :7])
+
+
+def test_conditions_of_bools_protect_reads_too() -> None:
+    """`&`, `|`, `*` and `+` of conditions are `and` and `or`: where the left side settles it, nothing is read."""
+    x, s = torch.arange(1.0, 101.0), torch.ones(50)
+    want = torch.where(torch.arange(100) < 50, x, 0)
+    for spec in ("(i < len(s)) & (s[i] > 0)", "(i < len(s)) * (s[i] > 0)", "not ((i >= len(s)) | (s[i] <= 0))"):
+        assert torch.equal(ew.kernel(f"where({spec}, x, 0)")(x, s=s), want), spec
+    assert torch.equal(ew.kernel("where(b & (s[i] > 0), x, 0)")(x, s=s, b=False), 0 * x)
+    assert torch.equal(ew.kernel("where(b + (s[i] > 0), x, 0)")(x, s=s, b=True), x)
+    for spec, b in (("b & (s[i] > 0)", True), ("b | (s[i] > 0)", False), ("b ^ (s[i] > 0)", False)):
+        with pytest.raises(IndexError, match=r"`s\[i\]`: index 99 is out of bounds"):
+            ew.kernel(f"where({spec}, x, 0)")(x, s=s, b=b)
+
+
+def test_operands_of_functions_are_read_whether_they_matter_or_not() -> None:
+    """Code reads what a ramp that has ended would not ask for: it has to be in bounds."""
+    x, s = torch.arange(1.0, 101.0), torch.ones(50)
+    for spec, given in (("ramp(0, s[i], g)", {"g": -1}), ("ramp(0, g, s[i])", {"g": 5}), ("clip(s[i], 3, 1)", {})):
+        with pytest.raises(IndexError, match=r"`s\[i\]`: index 99 is out of bounds"):
+            ew.kernel(f"x*{spec}")(x, s=s, **given)
+        assert ew.kernel(f"x*{spec}")(x[:50], s=s, **given).shape == (50,)

@@ -358,3 +358,14 @@ def test_bits_of_a_position_where_it_is_worked_in_128() -> None:
     assert k(shape=5, k=7).tolist() == [
         bin((j - 31) % 2**64).count("1") if j * j * 7 * 2**62 < 10**19 else 0 for j in range(5)
     ]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
+def test_a_shift_beyond_the_width_divides_by_zero_and_traps_nothing(dtype: str) -> None:
+    """The divisor is the same everywhere, so that code may work it out ahead of its condition."""
+    bits = np.iinfo(dtype).bits
+    x = np.broadcast_to(np.array([bits + 8], dtype), (64,))
+    y = np.full(64, 7, dtype)
+    for spec in ("x//x//(31<<x)", "x % (31<<x)", "where(z > 0, 1, x//(31<<x))", "y//(31<<x) + y%(1<<x)"):
+        given = {"x": x} | ({"y": y} if "y" in spec else {}) | ({"z": -np.ones(64, "f4")} if "z" in spec else {})
+        assert not np.asarray(ew.kernel(spec)(**given)).any(), spec

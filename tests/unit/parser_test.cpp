@@ -64,13 +64,21 @@ void expect_sound(const std::string &text) {
   }
   ASSERT_EQ(p.failed, errors != 0) << text;
   bool error_node = false;
+  std::vector<bool> used(p.ast.exprs.size()); // `x[0]` leaves the name `x` behind
+  const auto use = [&](ExprId id) {
+    if (id != no_expr) used[id] = true;
+  };
+  for (const SpecPiece &piece : p.ast.pieces) use(piece.guard), use(piece.value);
+  for (const Let &let : p.ast.lets) use(let.value);
+  for (ExprId id = ExprId(p.ast.exprs.size()); id-- > 0;)
+    for (uint32_t k = 0; used[id] && k < p.ast[id].count; ++k) use(p.ast.child(id, k));
   for (ExprId id = 0; id < p.ast.exprs.size(); ++id) {
     const Expr &e = p.ast[id];
     error_node |= e.kind == ExprKind::Error;
     ASSERT_LE(e.where.end, size) << text;
     ASSERT_LE(e.where.begin, e.at.begin) << text;
     for (uint32_t k = 0; k < e.count; ++k) ASSERT_LT(p.ast.child(id, k), id) << text;
-    if (!p.failed && (e.kind == ExprKind::Name || e.kind == ExprKind::Call)) {
+    if (!p.failed && used[id] && (e.kind == ExprKind::Name || e.kind == ExprKind::Call)) {
       ASSERT_NE(p.names.of[id].binding, Binding::None) << text;
     }
   }
@@ -245,6 +253,7 @@ TEST(Recovery, AnOpenBracketSpoilsOnePiece) {
 TEST(Recovery, AConditionalCutShortInAnotherOne) {
   EXPECT_EQ(codes(parsed("i<3: min(x, y ? z\nels : w ? x")), "ternary-operator ternary-operator");
   expect_sound("i<3: x; a: clip(x, lo, hi?\nels : hi?min(x, y, 1e-3)");
+  expect_sound("x[ true ]");
 }
 
 TEST(Limits, Nesting) {

@@ -260,6 +260,14 @@ void KernelPrinter::print_variables(Lines &out, const std::string &body) {
     if (!same_view(a) && mentions(body, vectors_[a])) out.add(2, vector_type(dtype(a)) + " " + vectors_[a] + ";");
 }
 
+// Of uniforms that divide whole numbers: once a thread, for all its positions.
+void KernelPrinter::print_reciprocals(Lines &out) {
+  for (const auto &[u, name] : names_.reciprocals) {
+    helpers_.use("reciprocal", DType::F32);
+    out.add(2, "const float " + name + " = reciprocal(" + names_.uniforms[u] + ");");
+  }
+}
+
 std::string KernelPrinter::run() {
   slots_ = slots(k_, Backend::Cuda);
   choose_pieces();
@@ -270,12 +278,14 @@ std::string KernelPrinter::run() {
   print_signature(code);
   if (nothing_) code.comment(2, "every value is the element itself");
   else if (form_.flat) {
+    print_reciprocals(code);
     print_flat(code);
     print_flat_body(body);
     print_variables(code, body.str());
     code.append(body);
   } else {
     if (form_.many) print_item(code);
+    print_reciprocals(code);
     print_origin(code);
     print_bounds(code);
     if (v_ == 1) form_.segments ? print_segments(code) : print_single(code);

@@ -54,6 +54,7 @@ std::string KernelPrinter::call(const std::string &name, const Reads &r, bool la
       if (!step.empty()) args.push_back(step);
   }
   for (uint32_t u : r.uniforms) args.push_back(names_.uniforms[u]);
+  for (uint32_t u : r.divisors) args.push_back(names_.reciprocals.at(u));
   for (NodeId n : r.given)
     args.push_back(std::find(named.begin(), named.end(), n) != named.end() ? names_.given.at(n) : given(n, lanes));
   if (r.position) args.push_back(position(lanes));

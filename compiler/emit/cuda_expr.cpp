@@ -54,6 +54,18 @@ bool uniform_index(const Kernel &k, NodeId n, uint32_t &index) {
   return at != k.uniforms.end();
 }
 
+// A whole number over a float that is the same everywhere: its quotient is made of the divisor's reciprocal.
+bool divides_whole(const Kernel &k, NodeId n, uint32_t &divisor) {
+  const Inst &i = k[n];
+  return i.op == Op::Binary && BinaryOp(i.sub) == BinaryOp::Div && i.type == DType::F32 && i.stage == Stage::Element &&
+         k[i.a].op == Op::Cast && is_integer(k[k[i.a].a].type) && !k.form.wide && uniform_index(k, i.b, divisor);
+}
+
+// A uniform that is passed as 64 bits and needs 32.
+bool is_short(const Kernel &k, const Reaches &known, NodeId n) {
+  return k[n].type == DType::Index && known[n] && known[n]->within(32);
+}
+
 // Leaves: nodes that a function is given, or that stand as literals.
 bool is_leaf(const Kernel &k, const Given &given, NodeId n) {
   uint32_t index;
@@ -79,7 +91,9 @@ bool in_32_bits(const Kernel &k, const Given &given, NodeId root) {
   for (NodeId n = 0; n <= root; ++n) {
     if (!needed[n] || k[n].type != DType::Index) continue;
     const Inst &i = k[n];
-    if (i.op == Op::Pos) longer[n] = i.a == flat_axis;
+    uint32_t index;
+    if (uniform_index(k, n, index)) longer[n] = !is_short(k, known, n);
+    else if (i.op == Op::Pos) longer[n] = i.a == flat_axis;
     else if (i.op == Op::Const || (i.op == Op::Len && i.a == no_axis)) longer[n] = false;
     else if (is_leaf(k, given, n) || i.op == Op::Call || i.op == Op::Cast) longer[n] = true;
     else if (i.op == Op::Where) longer[n] = longer[i.b] || longer[i.c];
@@ -234,7 +248,7 @@ private:
   Text text(NodeId n) {
     if (auto at = done_.find(n); at != done_.end()) return at->second;
     uint32_t index;
-    if (uniform_index(k_, n, index)) return {names_.uniforms[index], Atom, k_[n].type != DType::Index || !k_.form.wide};
+    if (uniform_index(k_, n, index)) return {names_.uniforms[index], Atom, has_own_type(n)};
     if (const auto at = names_.given.find(n); at != names_.given.end()) {
       if (k_[n].op == Op::Read && k_[n].type == DType::Bool) return {at->second + " != 0", Equality, true};
       return {at->second, Atom, k_[n].type != DType::Index || !k_.form.wide};
@@ -437,8 +451,12 @@ private:
     case BinaryOp::Mul:
       return d == DType::Bool ? infix(n, " && ", LogicalAnd, LogicalAnd, LogicalAnd)
                               : infix(n, " * ", Product, Product, is_float(d) ? Prefix : Product);
-    case BinaryOp::Div:
-      return infix(n, " / ", Product, Product, Prefix);
+    case BinaryOp::Div: {
+      uint32_t by;
+      if (in_body || !divides_whole(k_, n, by)) return infix(n, " / ", Product, Product, Prefix);
+      helpers_.use("divide", d);
+      return {"divide(" + argument(i.a) + ", " + argument(i.b) + ", " + names_.reciprocals.at(by) + ")", Atom, true};
+    }
     case BinaryOp::FloorDiv:
       if (const auto by = known_integer(k_, i.b); by && *by > 0 && d == DType::Index) {
         if (const auto bits = power_of_two(*by)) return shifted_right(i.a, *bits, d);
@@ -487,9 +505,15 @@ private:
     return {wrap(a, Sum + 1) + " >> " + std::to_string(by), Shift, a.exact && bytes(d) >= 4};
   }
 
-  bool not_negative(NodeId n) {
+  const Reaches &known() {
     if (reaches_.empty()) reaches_ = reaches(k_);
-    return reaches_[n] && reaches_[n]->lo >= 0;
+    return reaches_;
+  }
+  bool not_negative(NodeId n) { return known()[n] && known()[n]->lo >= 0; }
+
+  // Whether a uniform's C type is that of the node's values.
+  bool has_own_type(NodeId n) {
+    return k_[n].type != DType::Index || (!k_.form.wide && !(small && is_short(k_, known(), n)));
   }
 
   // The least precedence that an operand of a bit operator may have without parentheses: its own operator's, else
@@ -633,6 +657,7 @@ Reads reads(const Kernel &k, NodeId root, const Given &given) {
     uint32_t index;
     if (uniform_index(k, n, index)) r.uniforms.push_back(index);
     else if (given.contains(n)) r.given.push_back(n);
+    else if (divides_whole(k, n, index)) return r.divisors.push_back(index), true;
     else if (k[n].op == Op::Load) r.args.push_back(k[n].a);
     else if (k[n].op == Op::Pos && k[n].a == flat_axis) r.position = true;
     else if (k[n].op == Op::Pos) r.axes.push_back(k[n].a);
@@ -648,6 +673,8 @@ Reads reads(const Kernel &k, NodeId root, const Given &given) {
   std::sort(r.args.begin(), r.args.end());
   r.args.erase(std::unique(r.args.begin(), r.args.end()), r.args.end());
   std::sort(r.uniforms.begin(), r.uniforms.end());
+  std::sort(r.divisors.begin(), r.divisors.end());
+  r.divisors.erase(std::unique(r.divisors.begin(), r.divisors.end()), r.divisors.end());
   std::sort(r.given.begin(), r.given.end());
   std::sort(r.axes.begin(), r.axes.end());
   return r;
@@ -661,6 +688,7 @@ void print_function(const Kernel &k, const KernelNames &names, Helpers &helpers,
                     std::string_view type, NodeId root, std::string_view note, Lines &out) {
   const Reads r = reads(k, root, names.given);
   const bool small = in_32_bits(k, names.given, root);
+  const Reaches known = reaches(k);
   std::vector<std::string> parameters;
   auto dtype_of = [&](uint32_t a) { return k.arguments[a].type.dtype; };
   for (uint32_t a : r.args) parameters.push_back(std::string(stored(dtype_of(a))) + " " + names.args[a]);
@@ -671,8 +699,13 @@ void print_function(const Kernel &k, const KernelNames &names, Helpers &helpers,
   }
   for (uint32_t u : r.uniforms) {
     const DType d = k[k.uniforms[u]].type;
-    parameters.push_back(std::string(d == DType::Index ? "i64" : value(d, false)) + " " + names.uniforms[u]);
+    const bool brief = small && is_short(k, known, k.uniforms[u]);
+    parameters.push_back(std::string(brief               ? "int"
+                                     : d == DType::Index ? "i64"
+                                                         : value(d, false)) +
+                         " " + names.uniforms[u]);
   }
+  for (uint32_t u : r.divisors) parameters.push_back("float " + names.reciprocals.at(u));
   for (NodeId n : r.given) parameters.push_back(std::string(given_type(k, n)) + " " + names.given.at(n));
   const std::string position = k.form.wide ? "i128 " : "i64 ";
   if (r.position) parameters.push_back(position + "i");

@@ -19,6 +19,7 @@ struct KernelNames {
   std::vector<std::string> tables;             // by argument: its pointer as it is read at indices
   std::vector<std::vector<std::string>> steps; // by argument: the stride of each of its axes; empty: 1
   std::string flat = "i";                      // the row-major position
+  std::map<uint32_t, std::string> reciprocals; // by index into Kernel::uniforms, of those that divide whole numbers
   Given given;
   std::set<std::string, std::less<>> taken;
 
@@ -29,10 +30,10 @@ struct KernelNames {
 /// "x_f32".
 std::string typed_name(std::string name, DType);
 
-/// What a device function is given: elements of arguments, tensors read at indices, uniforms, given nodes, the flat
-/// position, those of axes, the entry in tables; in this order.
+/// What a device function is given: elements of arguments, tensors read at indices, uniforms, reciprocals of uniforms,
+/// given nodes, the flat position, those of axes, the entry in tables; in this order.
 struct Reads {
-  std::vector<uint32_t> args, tables, uniforms;
+  std::vector<uint32_t> args, tables, uniforms, divisors;
   std::vector<NodeId> given;
   bool position = false;
   std::vector<uint32_t> axes;

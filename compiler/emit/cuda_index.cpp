@@ -62,7 +62,8 @@ std::optional<Reach> reach(const Kernel &k, const Inst &i, const Reaches &known)
     return Reach{k.constants[i.a].integer, k.constants[i.a].integer};
   case Op::Pos:
     return Reach{0, (i.a == flat_axis ? all : longest) - 1};
-  case Op::Len:
+  case Op::Len: // of a window's domain there may be more
+    return Reach{0, i.a == flat_axis || k.form.window ? all : longest};
   case Op::Origin:
   case Op::ArgLen:
     return Reach{0, all};

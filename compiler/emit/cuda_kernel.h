@@ -48,6 +48,7 @@ private:
   std::string holds_everywhere(size_t p) const; // on all of [c, z)
   std::string meets(size_t p) const;            // on some of [c, z)
   std::string matches(size_t p) const;          // at p
+  void print_reciprocals(Lines &);
   // cuda_values.cpp
   void choose_values();
   bool varies_slowly(NodeId) const;

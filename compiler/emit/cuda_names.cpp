@@ -164,6 +164,12 @@ void KernelPrinter::choose_names() {
       names_.uniforms.push_back(names_.fresh("len_" + names_.args[k_[u].a] + (k_[u].b ? num(k_[u].b) : "")));
     else names_.uniforms.push_back(names_.fresh("u" + num(++number)));
   }
+  for (size_t p = 0; p < count_; ++p)
+    for (const Reads *r : {&values_read_[p], &guards_read_[p]})
+      for (const uint32_t u : r->divisors)
+        if (!names_.reciprocals.contains(u))
+          names_.reciprocals[u] =
+              names_.fresh(names_.uniforms[u] + (names_.uniforms[u].back() == '_' ? "inverse" : "_inverse"));
   for (const std::string &name : names_.args) {
     // The inner stride has the name itself, those of row axes a digit more.
     std::string stem = name + (name.back() == '_' ? "stride" : "_stride");

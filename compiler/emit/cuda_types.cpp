@@ -102,6 +102,18 @@ static constexpr Helper helper_rows[] = {
     // Out of NVRTC's sight: of `a < 0 ? -a : a` it makes abs.s64, of which ptxas then takes the sign to be plus, though the
     // least integer has itself for its magnitude. (CUDA 13.0, sm_90: `0 <= abs(v)` held of it.)
     {"negate", "", negated, negated, ""},
+    // Markstein's: the reciprocal is rounded once, the remainder is exact, so the corrected quotient is rounded as one
+    // of IEEE 754 is, wherever none of them leaves the normal numbers.
+    {"reciprocal",
+R"(__device__ float reciprocal(float b) { // 0 where divide() cannot do with it
+  return fabsf(b) >= 0x1p-60f && fabsf(b) <= 0x1p60f ? 1 / b : 0;
+})", "", "", ""},
+    {"divide",
+R"(__device__ float divide(float a, float b, float inverse) { // a whole number by what all share: a / b as IEEE has it
+  if (inverse == 0) return a / b;
+  const float q = a * inverse;
+  return __fmaf_rn(__fmaf_rn(-q, b, a), inverse, q);
+})", "", "", ""},
     {"floor_div",
 R"(__device__ {T} floor_div({T} a, {T} b) { // as torch.floor_divide
   if (b == 0) return a / b;

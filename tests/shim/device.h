@@ -64,6 +64,7 @@ inline unsigned __umulhi(unsigned x, unsigned y) { return unsigned((unsigned lon
 inline unsigned long long __umul64hi(unsigned long long x, unsigned long long y) {
   return (unsigned long long)((unsigned __int128)x * y >> 64);
 }
+inline float __fmaf_rn(float a, float b, float c) { return std::fmaf(a, b, c); }
 inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 
 inline float __int_as_float(int bits) { return __builtin_bit_cast(float, bits); }

@@ -8,6 +8,7 @@
 #include "tests/unit/cpu_kernels.h"
 #include "tests/unit/interpret.h"
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -240,6 +241,45 @@ TEST(CudaKernel, EveryExactRow) {
       else if (single) got = reinterpret_cast<const float *>(out.data())[i];
       ASSERT_TRUE(same(got, want)) << c.row->name << " of " << spelling(c.d) << ' ' << operands[0] << ", "
                                    << operands[1] << ": got " << got << ", not " << want;
+    }
+  }
+}
+
+TEST(CudaKernel, QuotientsOfWholeNumbersAreRoundedOnce) {
+  Maker m({DType::I64}, DType::F32);
+  const NodeId divisor = m.parameter(DType::F32);
+  m.piece(m.b.binary(BinaryOp::Div, m.b.cast(m.b.load(0), DType::F32), divisor));
+  const std::string text = emit_cuda(m.scheduled());
+  EXPECT_NE(text.find("divide((float)x, p1, p1_inverse)"), std::string::npos) << text;
+  std::string error;
+  const auto batch = ShimBatch::build({text}, error);
+  ASSERT_TRUE(batch) << error;
+  std::mt19937_64 random(1);
+  std::vector<int64_t> x{0, 1, -1, 3, INT64_MAX, INT64_MIN, (1 << 24) - 1, (1 << 24) + 1};
+  while (x.size() < 4096) x.push_back(int64_t(random()) >> (random() % 64));
+  std::vector<float> divisors{0.0f,    -0.0f,   1.0f,      -3.0f,     INFINITY, NAN,   0x1p-60f,      0x1.fffffep-61f,
+                              0x1p60f, 0x1p61f, 0x1p-149f, 0x1p-126f, 0x1p127f, 3e38f, 0x1.fffffep0f, 0x1.000002p0f};
+  while (divisors.size() < 300) {
+    const float f = std::bit_cast<float>(uint32_t(random()));
+    divisors.push_back(
+        divisors.size() % 2 ? f : std::ldexp(1 + float(random() % (1 << 23)) * 0x1p-23f, int(random() % 124) - 62));
+  }
+  std::vector<float> got(x.size());
+  for (const float by : divisors) {
+    const CudaCall call = cuda_call(m.kernel, [&](const SlotInfo &s) {
+      Slot v{};
+      if (s.kind == SlotKind::Out) v.pointer = got.data();
+      if (s.kind == SlotKind::In) v.pointer = x.data();
+      if (s.kind == SlotKind::Extent) v.integer = int64_t(x.size());
+      if (s.kind == SlotKind::Uniform) std::memcpy(&v, &by, sizeof by);
+      return v;
+    });
+    batch->launch(0, call.geometry, call.pointers().data());
+    for (size_t i = 0; i < x.size(); ++i) {
+      const float want = float(x[i]) / by;
+      ASSERT_TRUE(std::isnan(want) ? std::isnan(got[i])
+                                   : std::bit_cast<uint32_t>(want) == std::bit_cast<uint32_t>(got[i]))
+          << x[i] << " / " << by << ": got " << got[i] << ", not " << want;
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "explained.h"
 #include "kernel_type.h"
 
 namespace py = pybind11;
@@ -240,6 +241,25 @@ PYBIND11_MODULE(_elsewise, m) {
         return results;
       },
       "kernel"_a, "args"_a, "outs"_a = py::none(), "stream"_a = py::none());
+
+  m.def(
+      "explain",
+      [](py::handle kernel, const py::sequence &args, const py::object &out, const py::object &shape,
+         const py::object &as, const py::object &on, const py::object &domain, const py::object &offset,
+         const std::vector<int64_t> &positions) {
+        const api::SpecRef &of = spec(kernel);
+        Arguments arguments(args, out, shape, as, on, domain, offset);
+        api::Result<api::Explained> result;
+        {
+          py::gil_scoped_release released; // rows are walked
+          result = api::explain(of, arguments.call, positions);
+        }
+        return explained(check(result, api::text(*of)));
+      },
+      "kernel"_a, "args"_a, "out"_a = py::none(), "shape"_a = py::none(), "dtype"_a = py::none(),
+      "device"_a = py::none(), "domain"_a = py::none(), "offset"_a = py::none(),
+      "positions"_a = std::vector<int64_t>());
+  m.def("numbered", [](py::handle kernel) { return api::numbered(*spec(kernel)); });
 
   m.def(
       "emit",

@@ -124,6 +124,77 @@ EW_API Result<bool> run(const Plan &, const Call &) noexcept;
 /// first's. All are checked before anything is written. On CUDA, calls over contiguous data share a launch; a fault's
 /// message begins with the place of its call in the list.
 EW_API Result<bool> run_each(std::span<const Plan *const> plans, std::span<const Call> calls) noexcept;
+/// Positions of one piece along one axis, which bounds decide: [begin, end), in positions of the domain. A number where
+/// the host knows it, within what the call computes; else the bound in the rule's words.
+struct PositionRange {
+  struct End {
+    bool known = false;
+    int64_t at = 0;
+    std::string text; // of the number too
+  };
+  std::string axis; // as the rule calls the position along it
+  bool each_row = false;
+  End begin, end;
+};
+struct PieceUse {
+  std::string text; // its source on one line
+  uint32_t line = 1, column = 1;
+  std::vector<std::vector<PositionRange>> boxes; // one of them, in which every range holds; none: everywhere
+  std::vector<std::string> rows;                 // by box: what each row must meet besides; "": nothing
+  std::string guard;                             // what elements are tested for; "": nothing
+  std::string where;                             // all of that in words
+  bool never = false;                            // no position of any call comes to it
+  int64_t least = 0, most = 0;                   // positions that it gives the value of: between these
+  bool has_segments = false;
+  std::vector<std::pair<int64_t, int64_t>> segments; // where it is the first that holds, if one axis says it
+  std::vector<std::string> reads;                    // arguments whose elements it reads
+  std::string does;                                  // in words
+};
+/// How one argument, or `out`, is reached.
+struct OperandUse {
+  std::string name, kind; // "f32", "f32[0]", "float"
+  std::string access;     // in words: "vector", "element by element", "one value a row", "strided", "at indices", …
+  std::string why, cure;  // of slow access; "": nothing to say
+  int64_t bytes = 0;      // of it that are read (`out`: written), at most
+};
+struct LoopAxis {
+  std::vector<std::string> axes; // of the domain that are walked as this one: the rule's name, else "axis 0"
+  int64_t length = 1;
+};
+/// What one call would do. Nothing of it was done.
+struct Explained {
+  DType dtype = DType::F32;
+  Device device;
+  std::vector<int64_t> shape, stride;
+  int64_t positions = 0;
+  bool window = false;
+  std::vector<int64_t> domain, offset;
+  bool works_in_doubles = false; // the working float is f64
+  std::vector<LoopAxis> loop;    // the inner axis first, then the axes of rows, the fastest first
+  int64_t rows = 1, extent = 1;
+  int vector = 1;                   // CUDA: positions that a thread takes
+  std::string vectors;              // in words, and why
+  std::vector<OperandUse> operands; // arguments in their order, then `out`
+  std::vector<PieceUse> pieces;
+  bool walked = true;                      // false: there are too many rows to count positions by
+  int64_t read = 0, written = 0, copy = 0; // bytes: of the call, and of a copy of its result
+  bool at_most = false;                    // read and written are bounds, not exact
+  int64_t untouched = 0;                   // in place: positions that keep their element, neither read nor written
+  int64_t not_launched = 0;                // of these, those for which no thread starts (CUDA)
+  std::string form;                        // in words
+  bool plan_cached = false, compiled = false;
+  std::string target;                          // "sm_90", or LLVM's name for this CPU; "": not known
+  unsigned grid = 0, block_x = 0, block_y = 0; // CUDA
+  bool has_facts = false;                      // CUDA, loaded on the device
+  int registers = 0, local_bytes = 0, shared_bytes = 0, binary = 0;
+  int64_t code_bytes = 0; // CPU, compiled: of machine code
+};
+/// Looks at a call as run() would and refuses what it would refuse, but compiles, keeps and counts nothing, needs no
+/// `out`, and touches no element. `positions`: by piece, how many it has if somebody has counted them.
+EW_API Result<Explained> explain(const SpecRef &, const Call &, std::span<const int64_t> positions = {}) noexcept;
+/// The same rule with each piece's value replaced by the piece's number, from 0: what elements decide can be counted by
+/// running it.
+EW_API std::string numbered(const Spec &) noexcept;
 
 enum class Stage : uint8_t { Tokens, Ast, Ir, Cuda, Ptx, Cubin, Llvm, Asm, Torch };
 struct EmitRequest {

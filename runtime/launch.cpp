@@ -120,25 +120,32 @@ Fault kind_of(HostFault::What what) {
 
 } // namespace
 
-Result<bool> settle(const Plan &plan, const Launch &launch, const Call &call, std::span<Slot> slots, Cut &result) {
-  const Variant &variant = *launch.variant;
-  const Kernel &k = variant.kernel;
-  // Kept between calls, so that a call allocates nothing; a call never runs inside another on one thread.
-  thread_local std::vector<HostValue> values;
-  thread_local std::vector<uint8_t> poisoned;
+void work_on_host(const Plan &plan, const Variant &variant, const Call &call, HostSide &host) {
   llvm::SmallVector<HostValue, 16> params(call.args.size());
   for (size_t a = 0; a < call.args.size(); ++a)
     if (!plan.operands[a].tensor && !plan.operands[a].measured && !plan.operands[a].table)
       params[a] = host_value_of(call.args[a]);
-  HostDomain domain = plan.host;
-  Dims origins;
+  host.domain = plan.host;
+  host.origins.clear();
   if (plan.in_window && !call.offset.empty()) {
-    for (size_t d = 0; d < plan.whole.size(); ++d) domain.origin = domain.origin * plan.whole[d] + call.offset[d];
-    for (const int64_t axis : plan.axes) origins.push_back(call.offset[size_t(axis)]);
+    for (size_t d = 0; d < plan.whole.size(); ++d)
+      host.domain.origin = host.domain.origin * plan.whole[d] + call.offset[d];
+    for (const int64_t axis : plan.axes) host.origins.push_back(call.offset[size_t(axis)]);
   }
-  origins.resize(plan.axes.size());
-  domain.origins = ref(origins);
-  variant.program.run({params.data(), params.size()}, domain, values, poisoned);
+  host.origins.resize(plan.axes.size());
+  host.domain.origins = ref(host.origins);
+  variant.program.run({params.data(), params.size()}, host.domain, host.values, host.poisoned);
+}
+
+Result<bool> settle(const Plan &plan, const Launch &launch, const Call &call, std::span<Slot> slots, Cut &result) {
+  const Variant &variant = *launch.variant;
+  const Kernel &k = variant.kernel;
+  // Kept between calls, so that a call allocates nothing; a call never runs inside another on one thread.
+  thread_local HostSide host;
+  work_on_host(plan, variant, call, host);
+  const std::vector<HostValue> &values = host.values;
+  const std::vector<uint8_t> &poisoned = host.poisoned;
+  const HostDomain &domain = host.domain;
 
   if (variant.checks.needed()) {
     const CallCheck check = variant.checks.run(values, poisoned, launch.looks, domain);
@@ -178,6 +185,32 @@ Result<bool> settle(const Plan &plan, const Launch &launch, const Call &call, st
   Result<bool> good;
   good.value = true;
   return good;
+}
+
+Result<std::shared_ptr<Launch>> look_at_launch(const Plan &plan, const Call &call) {
+  Result<std::shared_ptr<Launch>> result;
+  const PointerClass c = classify(plan, call);
+  for (const bool wide : {false, true}) {
+    auto made = std::make_shared<Launch>();
+    made->alias = c.alias, made->scalar = c.scalar, made->wide = wide;
+    const Form form = form_of(plan, c, wide, false);
+    {
+      const LibraryLock lock;
+      made->variant = find_variant(*plan.typing, form, plan.machine);
+    }
+    if (!made->variant) {
+      auto variant = make_variant(*plan.spec, *plan.typing, form, plan.machine);
+      if (!variant) return pass_on<std::shared_ptr<Launch>>(std::move(variant));
+      made->variant = std::move(variant.value);
+    }
+    fill_layout(plan, *made);
+    made->looks = made->variant->checks.looks(plan.host);
+    auto settled = settle(plan, *made, call, {made->slots.data(), made->slots.size()}, made->cut);
+    if (!settled) return pass_on<std::shared_ptr<Launch>>(std::move(settled));
+    result.value = std::move(made);
+    if (settled.value) break;
+  }
+  return result;
 }
 
 Result<const Launch *> launch_for(const Plan &plan, const Call &call, bool wide, bool many) {

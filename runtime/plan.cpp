@@ -202,37 +202,67 @@ Result<std::shared_ptr<Plan>> make_plan(const Spec &spec, const Call &call) {
 
 uint64_t hash_of(const PlanKey &key) { return uint64_t(llvm::hash_combine_range(key.begin(), key.end())); }
 
+// What a call's plan is found by.
+struct Wanted {
+  PlanKey key;
+  size_t arguments_end;
+  uint64_t hash;
+
+  explicit Wanted(const Call &call) {
+    key.push_back(call.has_dtype ? 1 + int64_t(call.dtype) : 0);
+    append_arguments(call, key);
+    arguments_end = key.size();
+    if (call.out) append_tensor(*call.out, key);
+    hash = hash_of(key);
+  }
+  std::shared_ptr<Plan> in(const Spec &spec) const {
+    const auto [first, last] = spec.plans.equal_range(hash);
+    for (auto at = first; at != last; ++at)
+      if (at->second->key == key) return at->second;
+    return nullptr;
+  }
+};
+
 } // namespace
 
-Result<PlanRef> plan(const SpecRef &spec, const Call &call) noexcept try {
-  PlanKey key;
-  key.push_back(call.has_dtype ? 1 + int64_t(call.dtype) : 0);
-  append_arguments(call, key);
-  const size_t arguments_end = key.size();
-  if (call.out) append_tensor(*call.out, key);
-  const uint64_t hash = hash_of(key);
+Result<LookedAt> look_at_plan(const Spec &spec, const Call &call) {
+  const Wanted wanted(call);
+  Result<LookedAt> result;
+  {
+    const LibraryLock lock;
+    if ((result.value.plan = wanted.in(spec))) {
+      result.value.cached = true;
+    } else {
+      auto made = make_plan(spec, call);
+      if (!made) return pass_on<LookedAt>(std::move(made));
+      result.value.plan = std::move(made.value);
+    }
+  }
+  if (std::string wrong = wrong_window(*result.value.plan, call); !wrong.empty())
+    return fault<LookedAt>(Fault::Value, std::move(wrong), spec);
+  return result;
+}
 
+Result<PlanRef> plan(const SpecRef &spec, const Call &call) noexcept try {
+  const Wanted wanted(call);
   std::shared_ptr<Plan> found;
   std::vector<std::shared_ptr<Plan>> dropped; // dies after the lock
   {
     const LibraryLock lock;
-    const auto [first, last] = spec->plans.equal_range(hash);
-    for (auto at = first; at != last && !found; ++at)
-      if (at->second->key == key) found = at->second;
-    if (found) {
+    if ((found = wanted.in(*spec))) {
       ++counts.plan_hits;
     } else {
       auto made = make_plan(*spec, call);
       if (!made) return pass_on<PlanRef>(std::move(made));
       found = std::move(made.value);
-      found->key = key, found->arguments_end = arguments_end;
+      found->key = wanted.key, found->arguments_end = wanted.arguments_end;
       ++counts.plans;
       for (auto at = spec->plans.begin(); spec->plans.size() >= most_plans && at != spec->plans.end();) {
         const bool unused = at->second.use_count() == 1;
         if (unused) dropped.push_back(std::move(at->second));
         at = unused ? spec->plans.erase(at) : std::next(at);
       }
-      spec->plans.emplace(hash, found);
+      spec->plans.emplace(wanted.hash, found);
     }
   }
   if (std::string wrong = wrong_window(*found, call); !wrong.empty())

@@ -36,7 +36,8 @@ std::string wrong_table(const Plan &plan, size_t a, const Call &call) {
          plan.spec->names.arguments[a] + ".clone()`";
 }
 
-// Overlap of `out` with what is not the identical view, and alignment. Empty: fine.
+} // namespace
+
 std::string wrong_memory(const Plan &plan, const Launch &launch, const Call &call) {
   const uintptr_t out = reinterpret_cast<uintptr_t>(call.out->data);
   if (!out) return "`out` has no memory";
@@ -63,6 +64,8 @@ std::string wrong_memory(const Plan &plan, const Launch &launch, const Call &cal
   }
   return "";
 }
+
+namespace {
 
 // Raw addresses: is each where the call says it is?
 std::string wrong_place(const Plan &plan, const Call &call) {

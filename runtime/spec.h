@@ -190,6 +190,10 @@ Positions positions_in(const Typing &, DimsRef dims, size_t rank);
 // variant.cpp
 /// The variant for a form, made (but not compiled) if it is new. Under the library's lock.
 Result<std::shared_ptr<Variant>> variant_for(const Spec &, Typing &, const Form &, Machine);
+/// The same, of those that there are, uncounted; null: there is none. Under the library's lock.
+std::shared_ptr<Variant> find_variant(const Typing &, const Form &, Machine);
+/// One that nobody else sees.
+Result<std::shared_ptr<Variant>> make_variant(const Spec &, const Typing &, const Form &, Machine);
 /// PassOptions::parameter_bytes: the driver and NVRTC take more than 4096 from 12.1 on, and only CUDA's code has a
 /// table in them.
 size_t parameter_bytes(Machine);
@@ -229,15 +233,38 @@ Result<Request> read_call(const Spec &, const Call &);
 /// Why the call's window is no part of the plan's domain; empty: it is.
 std::string wrong_window(const Plan &, const Call &);
 
+// plan.cpp
+struct LookedAt {
+  std::shared_ptr<Plan> plan;
+  bool cached = false; // a call had it before
+};
+/// The plan of a call for a look: found, or made and kept by nobody; nothing is compiled or counted. Faults: the
+/// call's.
+Result<LookedAt> look_at_plan(const Spec &, const Call &);
+
 // launch.cpp
 /// The launch of a plan for the pointers of a call, compiled. `call.out` may be missing: then it is aligned and
 /// distinct. `many`: in a launch over a list, which only a plan whose form has no rows can be in.
 Result<const Launch *> launch_for(const Plan &, const Call &, bool wide, bool many = false);
+/// The launch that a call would have, for a look: nothing is compiled, kept or counted. Faults: the call's.
+Result<std::shared_ptr<Launch>> look_at_launch(const Plan &, const Call &);
+/// What the host works out for one call. It refers to itself, so it stays where it is.
+struct HostSide {
+  HostSide() = default;
+  HostSide(const HostSide &) = delete;
+  std::vector<HostValue> values;
+  std::vector<uint8_t> poisoned;
+  HostDomain domain = HostDomain(0);
+  Dims origins;
+};
+void work_on_host(const Plan &, const Variant &, const Call &, HostSide &);
 /// Host values of a call into uniforms, bounds and the cut; false in `value` if the call needs the wide variant.
 /// Faults: the call's.
 Result<bool> settle(const Plan &, const Launch &, const Call &, std::span<Slot> slots, Cut &);
 
 // run.cpp
+/// Overlap of `out` with what is not the identical view, and alignment. Empty: fine.
+std::string wrong_memory(const Plan &, const Launch &, const Call &);
 /// A call that nothing speaks against any more: its code, and what it is given.
 struct Ready {
   const Launch *launch = nullptr;

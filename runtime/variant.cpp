@@ -27,12 +27,26 @@ size_t parameter_bytes(Machine machine) {
 
 Result<std::shared_ptr<Variant>> variant_for(const Spec &spec, Typing &typing, const Form &form, Machine machine) {
   Result<std::shared_ptr<Variant>> result;
+  if ((result.value = find_variant(typing, form, machine))) {
+    ++counts.variant_hits;
+    return result;
+  }
+  result = make_variant(spec, typing, form, machine);
+  if (!result) return result;
+  typing.variants.push_back(result.value);
+  ++counts.variants;
+  return result;
+}
+
+std::shared_ptr<Variant> find_variant(const Typing &typing, const Form &form, Machine machine) {
   for (const auto &v : typing.variants)
-    if (v->machine == machine && v->asked == form) {
-      ++counts.variant_hits;
-      result.value = v;
-      return result;
-    }
+    if (v->machine == machine && v->asked == form) return v;
+  return nullptr;
+}
+
+Result<std::shared_ptr<Variant>> make_variant(const Spec &spec, const Typing &typing, const Form &form,
+                                              Machine machine) {
+  Result<std::shared_ptr<Variant>> result;
   std::string error;
   Kernel scheduled = run_passes(
       typing.kernel, PassOptions{.form = form, .has_form = true, .parameter_bytes = parameter_bytes(machine)}, &error);
@@ -40,8 +54,6 @@ Result<std::shared_ptr<Variant>> variant_for(const Spec &spec, Typing &typing, c
     return fault<std::shared_ptr<Variant>>(
         Fault::Internal, "internal error: the IR is malformed; please report this rule\n" + error, spec);
   result.value = std::make_shared<Variant>(std::move(scheduled), form, machine);
-  typing.variants.push_back(result.value);
-  ++counts.variants;
   return result;
 }
 

@@ -19,7 +19,9 @@ from ._errors import Diagnostic, FixIt, SpecError, SpecWarning
 
 _public: list[Any] = [CacheInfo, Diagnostic, FixIt, SpecError, SpecWarning]
 try:
+    from ._bench import Bench
     from ._check import Check
+    from ._explain import Explanation
     from ._kernel import Kernel, format, kernel
     from ._pointer import Pointer, ptr
 except ModuleNotFoundError as _missing:
@@ -33,7 +35,7 @@ except ModuleNotFoundError as _missing:
             raise ImportError("elsewise needs NumPy: pip install numpy", name="numpy")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 else:
-    _public += [Check, Pointer, format, kernel, ptr]
+    _public += [Bench, Check, Explanation, Pointer, format, kernel, ptr]
 
 __version__: str = _elsewise.version()
 
@@ -41,9 +43,11 @@ for _object in _public:
     _object.__module__ = "elsewise"  # as people see them in tracebacks
 
 __all__ = [
+    "Bench",
     "CacheInfo",
     "Check",
     "Diagnostic",
+    "Explanation",
     "FixIt",
     "Kernel",
     "Pointer",

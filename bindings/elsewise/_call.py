@@ -65,15 +65,21 @@ def naming(kernel: _elsewise.Kernel) -> Iterator[None]:
 
 
 def _call_by_name(kernel: _elsewise.Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    values, options, torch = by_name(kernel, args, kwargs)
+    with _torch.plain_if(torch):
+        return _call(kernel, values, options, torch)
+
+
+def by_name(
+    kernel: _elsewise.Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any], Any]:
+    """A call's arguments, its options, and torch if any of it needs that; takes the options out of `kwargs`."""
     options = {name: kwargs.pop(name, None) for name in OPTIONS}
     values = assign(kernel, args, kwargs)
     torch = _torch.loaded()
     if torch is None and options["device"] is not None and options["out"] is None and _only_numbers(values):
         torch = _torch.needed(f"device={options['device']!r}")
-    if torch is None:
-        return _call(kernel, values, options, None)
-    with _torch.plain(torch):
-        return _call(kernel, values, options, torch)
+    return values, options, torch
 
 
 def assign(kernel: _elsewise.Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -137,7 +143,31 @@ def _only_numbers(values: dict[str, Any]) -> bool:
     return all(isinstance(value, (bool, int, float, np.generic)) for value in values.values())
 
 
-def _call(kernel: _elsewise.Kernel, values: dict[str, Any], options: dict[str, Any], torch: Any) -> Any:
+class Prepared(NamedTuple):
+    """A call read: what the run time takes, and what its end needs."""
+
+    operands: dict[str, Operand]
+    target: Operand | None
+    shape: tuple[int, ...] | None
+    dtype: str | None
+    ordinal: int | None  # the device asked for
+    window: tuple[tuple[int, ...] | None, tuple[int, ...] | None]
+    on: int  # the device, as far as arguments tell
+    stream: int | None  # asked for
+    use: int  # the stream
+
+    @property
+    def args(self) -> list[Any]:
+        return [o.value for o in self.operands.values()]
+
+    @property
+    def options(self) -> tuple[Any, ...]:
+        """What plan() and explain() take behind the arguments."""
+        return (None if self.target is None else self.target.view, self.shape, self.dtype, self.ordinal, *self.window)
+
+
+def prepare(values: dict[str, Any], options: dict[str, Any], torch: Any) -> Prepared:
+    """Reads a call's arguments and options; refuses what Python alone can see to be wrong."""
     out = options["out"]
     stream = _options.stream(options["stream"])
     # Other libraries' arrays are ordered on the stream of use, so torch's and CuPy's operands come first and say which
@@ -176,26 +206,33 @@ def _call(kernel: _elsewise.Kernel, values: dict[str, Any], options: dict[str, A
     shape = None if options["shape"] is None else _options.lengths("shape", options["shape"])
     window = _options.window(options["domain"], options["offset"])
     dtype = None if options["dtype"] is None else _dtypes.spelling(options["dtype"])
-    library = _result_library(operands, options, on)
-    args = [o.value for o in operands.values()]
-    plan = _elsewise.plan(kernel, args, None if target is None else target.view, shape, dtype, ordinal, *window)
+    return Prepared(operands, target, shape, dtype, ordinal, window, on, stream, use)
+
+
+def _call(kernel: _elsewise.Kernel, values: dict[str, Any], options: dict[str, Any], torch: Any) -> Any:
+    call = prepare(values, options, torch)
+    library = _result_library(call.operands, options, call.on)
+    plan = _elsewise.plan(kernel, call.args, *call.options)
+    target = call.target
     if target is None:
         result = _allocate(plan, library, torch)
         target = read("out", result, torch, writable=True)
         if target is None:
-            target = Operand(_interface.view("out", result, True, use), library, result)
+            target = Operand(_interface.view("out", result, True, call.use), library, result)
+        call = call._replace(target=target)
         if target.view.data % 16:
-            plan = _elsewise.plan(kernel, args, target.view, shape, dtype, ordinal, *window)
-    has_torch = torch is not None and any(o.library == "torch" for o in (*operands.values(), target))
-    stream_ = use if on >= 0 else 0
-    _elsewise.run(plan, args, target.view, shape, dtype, ordinal, stream_, has_torch, False, *window)
+            plan = _elsewise.plan(kernel, call.args, *call.options)
+    has_torch = torch is not None and any(o.library == "torch" for o in (*call.operands.values(), target))
+    stream = call.use if call.on >= 0 else 0
+    _, shape, dtype, ordinal, *window = call.options
+    _elsewise.run(plan, call.args, target.view, shape, dtype, ordinal, stream, has_torch, False, *window)
     if has_torch:
-        if stream is not None:
-            for operand in (*operands.values(), target):
+        if call.stream is not None:
+            for operand in (*call.operands.values(), target):
                 if operand.library == "torch" and operand.keep.is_cuda:
-                    record(torch, stream, operand.keep)
-        if out is not None and target.library == "torch":
-            _torch.written(torch, out)
+                    record(torch, call.stream, operand.keep)
+        if options["out"] is not None and target.library == "torch":
+            _torch.written(torch, options["out"])
     return target.keep
 
 

@@ -72,15 +72,20 @@ def check(self: Kernel, /, *args: Any, **kwargs: Any) -> Check:
     actual = self(*args, **kwargs)
     options = {name: kwargs.pop(name, None) for name in _call.OPTIONS}
     values = _call.assign(self, args, kwargs)
-    given = {name: _to_torch(torch, value) for name, value in values.items()}
-    result = _to_torch(torch, actual)
+    result = to_torch(torch, actual)
+    return compare(torch, result, plain(self, torch, values, options, result)(), *_elsewise.allowance(self))
+
+
+def plain(self: Kernel, torch: Any, values: dict[str, Any], options: dict[str, Any], like: Any) -> Callable[[], Any]:
+    """The same rule in plain torch on these arguments, ready to be run; `like` has its shape and device."""
+    given = {name: to_torch(torch, value) for name, value in values.items()}
     kinds = {name: _kind(torch, value) for name, value in given.items()}
     asked = None if options["dtype"] is None else _dtypes.spelling(options["dtype"])
     window = options["domain"] is not None
-    source = _elsewise.emit(self, "torch", kinds, dtype=asked, rank=result.ndim, window=window)
+    source = _elsewise.emit(self, "torch", kinds, dtype=asked, rank=like.ndim, window=window)
     domain, offset = _options.window(options["domain"], options["offset"])
-    expected = rule(str(source))(given, result, {"domain": domain, "offset": offset})
-    return compare(torch, result, expected, *_elsewise.allowance(self))
+    function = rule(str(source))
+    return lambda: function(given, like, {"domain": domain, "offset": offset})
 
 
 @functools.lru_cache(64)
@@ -100,7 +105,7 @@ def rule(source: str) -> Callable[..., Any]:
     return call
 
 
-def _to_torch(torch: Any, value: Any) -> Any:
+def to_torch(torch: Any, value: Any) -> Any:
     if isinstance(value, np.ndarray):
         if value.dtype.name == "bfloat16":
             return torch.from_numpy(np.ascontiguousarray(value).view(np.int16)).view(torch.bfloat16)

@@ -6,7 +6,6 @@ results are equal."""
 from __future__ import annotations
 
 import json
-import platform
 import statistics
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import __version__, kernel
+from ._machine import processor
 
 RULE = "i<n/4: x*0.5; i>=n-n/4: x*2; else x"
 
@@ -72,7 +72,7 @@ def demo(n: int, device: str | None) -> int:
     error = float(abs(y - expected).max())
     equal = int((y == expected).sum())
 
-    name = torch.cuda.get_device_name() if device == "cuda" else _processor()
+    name = torch.cuda.get_device_name() if device == "cuda" else processor()
     print(f"elsewise {__version__} on {name}" + (f", torch {torch.__version__}" if torch is not None else ""))
     print()
     print(f"rule      {RULE}")
@@ -186,11 +186,3 @@ def _reset_peak() -> bool:
     except OSError:
         return False
     return True
-
-
-def _processor() -> str:
-    with open("/proc/cpuinfo") as cpuinfo:
-        for line in cpuinfo:
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.machine()

@@ -6,7 +6,9 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ._bench import Bench
 from ._check import Check
+from ._explain import Explanation
 
 dtypes: tuple[tuple[str, str, int], ...]  # spelling, torch's name, bytes
 
@@ -55,6 +57,8 @@ class Kernel:
     ) -> None: ...
     def check(self, /, *args: Any, **kwargs: Any) -> Check: ...
     def foreach(self, /, *args: Any, out: Any = None, stream: Any = None, **kwargs: Any) -> list[Any]: ...
+    def explain(self, /, *args: Any, **kwargs: Any) -> Explanation: ...
+    def bench(self, /, *args: Any, **kwargs: Any) -> Bench: ...
 
 class View:
     def __init__(
@@ -126,6 +130,18 @@ def run(
     offset: Sequence[int] | None = None,
 ) -> None: ...
 def foreach(kernel: Kernel, args: tuple[Any, ...], outs: list[Any] | None, stream: int | None) -> list[Any]: ...
+def explain(
+    kernel: Kernel,
+    args: Sequence[Any],
+    out: View | None = None,
+    shape: Sequence[int] | None = None,
+    dtype: str | None = None,
+    device: int | None = None,
+    domain: Sequence[int] | None = None,
+    offset: Sequence[int] | None = None,
+    positions: Sequence[int] = (),
+) -> dict[str, Any]: ...
+def numbered(kernel: Kernel) -> str: ...
 def emit(
     kernel: Kernel,
     stage: str,

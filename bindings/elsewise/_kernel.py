@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from . import _call, _dtypes, _elsewise, _errors, _foreach, _interface, _numpy, _options, _torch
+from ._bench import Bench, bench
 from ._check import Check, check
 from ._elsewise import Kernel
+from ._explain import Explanation, explain
 from ._pointer import Pointer, ptr
 
 _elsewise.register_package(_call.call, _errors.fault, _numpy.allocate, _foreach.read)
@@ -278,6 +280,8 @@ _attach(
         ("launch", launch),
         ("check", check),
         ("foreach", _foreach.foreach),
+        ("explain", explain),
+        ("bench", bench),
         ("__signature__", property(_signature)),
         ("__repr__", _repr),
         ("__reduce__", _reduce),
@@ -313,4 +317,4 @@ _attach(
         ),
     ]
 )
-__all__ = ["Check", "Kernel", "kernel"]
+__all__ = ["Bench", "Check", "Explanation", "Kernel", "kernel"]

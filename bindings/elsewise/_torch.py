@@ -81,6 +81,11 @@ def plain(torch: Any) -> contextlib.AbstractContextManager[Any]:
     return internal.DisableTorchFunction()  # type: ignore[no-any-return]
 
 
+def plain_if(torch: Any) -> contextlib.AbstractContextManager[Any]:
+    """`plain`, where torch is there."""
+    return contextlib.nullcontext() if torch is None else plain(torch)
+
+
 def view(torch: Any, name: str, tensor: Tensor, writable: bool) -> _elsewise.View:
     """The memory of a tensor. TypeError for what has none of its own, ValueError for what must be resolved first."""
     kind = type(tensor)

@@ -14,9 +14,7 @@
 #include <utility>
 
 namespace elsewise {
-namespace {
 
-/// The source on one line: comments dropped, blanks joined.
 std::string one_line(std::string_view text) {
   std::string line;
   bool blank = false, comment = false;
@@ -34,6 +32,8 @@ std::string one_line(std::string_view text) {
   }
   return line;
 }
+
+namespace {
 
 class Lowering {
 public:

@@ -5,6 +5,8 @@
 #include "compiler/ir/ir.h"
 
 namespace elsewise {
+/// A piece's source on one line: comments dropped, blanks joined.
+std::string one_line(std::string_view);
 /// `typed.complete` must hold.
 Kernel lower(const Source &, const Ast &, const Names &, const Signature &, const Typed &);
 } // namespace elsewise

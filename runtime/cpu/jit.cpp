@@ -11,6 +11,7 @@
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
+#include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/raw_ostream.h"
 #include <atomic>
 
@@ -89,13 +90,41 @@ void describe_output(const Kernel &kernel, CpuCode &code) {
   if (separate && kernel.form.rows <= code.out_strides.size()) code.stream_from = stream_from();
 }
 
+int64_t code_bytes(ArrayRef<char> object) {
+  auto file =
+      object::ObjectFile::createObjectFile(MemoryBufferRef(StringRef(object.data(), object.size()), "elsewise"));
+  if (!file) {
+    consumeError(file.takeError());
+    return 0;
+  }
+  int64_t bytes = 0;
+  for (const object::SectionRef &section : (*file)->sections())
+    if (section.isText()) bytes += int64_t(section.getSize());
+  return bytes;
+}
+
+// Making one costs as much as a small pass, so each is kept. Under compile_mutex().
+TargetMachine *kept_machine(const std::string &cpu, std::string &error) {
+  static auto &machines = *new StringMap<std::unique_ptr<TargetMachine>>;
+  std::unique_ptr<TargetMachine> &machine = machines[cpu];
+  if (!machine) machine = make_machine(cpu, error);
+  return machine.get();
+}
+
 } // namespace
+
+HostCpu host_cpu() {
+  std::lock_guard lock(compile_mutex());
+  std::string error;
+  const TargetMachine *machine = kept_machine("", error);
+  if (!machine) return {};
+  const unsigned bits = describe(*machine).function_bits;
+  return {machine->getTargetCPU().str(), bits ? bits : 128};
+}
 
 std::unique_ptr<CpuCode> compile_cpu(const Kernel &scheduled, std::string &error, const std::string &cpu) {
   std::lock_guard lock(compile_mutex());
-  static auto &machines = *new StringMap<std::unique_ptr<TargetMachine>>; // making one costs as much as a small pass
-  std::unique_ptr<TargetMachine> &machine = machines[cpu];
-  if (!machine) machine = make_machine(cpu, error);
+  TargetMachine *machine = kept_machine(cpu, error);
   if (!machine) return nullptr;
   if (error = missing(scheduled, *machine); !error.empty()) return nullptr;
   LLVMContext context;
@@ -113,6 +142,7 @@ std::unique_ptr<CpuCode> compile_cpu(const Kernel &scheduled, std::string &error
   ++compilations;
   auto compiled = std::make_unique<Compiled>(std::move(code));
   describe_output(scheduled, *compiled);
+  compiled->code_bytes = code_bytes(object);
   return compiled;
 }
 

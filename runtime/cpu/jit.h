@@ -18,6 +18,7 @@ public:
   // What run_cpu() needs to place a part of the output: which slots they are (-1: none).
   uint32_t rows = 0, output_bytes = 0, slot_count = 0, out_slot = 0;
   std::array<int32_t, 8> out_strides{-1, -1, -1, -1, -1, -1, -1, -1}, row_lengths{-1, -1, -1, -1, -1, -1, -1, -1};
+  int64_t code_bytes = 0;          // of machine code, the library's functions aside
   int64_t stream_from = INT64_MAX; // bytes of output from which it bypasses the caches; only for one contiguous output
                                    // that no input shares
 };
@@ -28,6 +29,13 @@ std::unique_ptr<CpuCode> compile_cpu(const Kernel &scheduled, std::string &error
 /// Optimised LLVM IR, or target assembly, as text. `cpu`: "" for the host's.
 std::string cpu_text(const Kernel &scheduled, bool assembly, const std::string &cpu, std::string &error);
 uint64_t orc_compilations();
+
+/// The CPU that code is compiled for: LLVM's name of it, and the bits of its widest vectors.
+struct HostCpu {
+  std::string name;
+  unsigned vector_bits = 0;
+};
+HostCpu host_cpu();
 
 /// Runs code over rows x extent, split among the pool's threads: inline if small. Blocks until done. Safe after fork
 /// (the child starts anew) and from several threads.

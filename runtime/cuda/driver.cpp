@@ -70,6 +70,8 @@ bool resolve(void *library, CudaDriver &api, std::string &missing) {
   symbol("cuEventDestroy_v2", api.event_destroy);
   symbol("cuThreadExchangeStreamCaptureMode", api.exchange_capture_mode);
   symbol("cuPointerGetAttributes", api.pointer_attributes);
+  api.function_attribute =
+      reinterpret_cast<decltype(api.function_attribute)>(dlsym(library, "cuFuncGetAttribute")); // may be missing
   return missing.empty();
 }
 

@@ -43,6 +43,7 @@ struct CudaDriver {
   int (*event_destroy)(CuEvent);
   int (*exchange_capture_mode)(int *);
   int (*pointer_attributes)(unsigned, int *, void **, uint64_t);
+  int (*function_attribute)(int *, int, CuFunction); // null: this driver lacks it, and nothing but facts is lost
 
   std::string path;       // of the library
   int driver_version = 0; // 12040: 12.4

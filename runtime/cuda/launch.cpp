@@ -141,6 +141,23 @@ bool CudaCode::load(int ordinal, const std::string &arch, const std::string &cod
   return true;
 }
 
+std::optional<CudaFacts> CudaCode::facts(int ordinal) const {
+  enum { shared = 1, local = 3, registers = 4, binary = 6 }; // CUfunction_attribute
+  std::string why;
+  const CudaDriver *driver = cuda_driver(why);
+  if (!driver || !driver->function_attribute || !loaded(ordinal)) return std::nullopt;
+  const LoadedModule &module = *modules_[ordinal].load(std::memory_order_acquire);
+  const CurrentContext current(*driver, module.context);
+  if (current.error() != 0) return std::nullopt;
+  CudaFacts f;
+  for (const auto &[attribute, to] : {std::pair<int, int *>{registers, &f.registers},
+                                      {local, &f.local_bytes},
+                                      {shared, &f.shared_bytes},
+                                      {binary, &f.binary}})
+    if (driver->function_attribute(to, attribute, module.function) != 0) return std::nullopt;
+  return f;
+}
+
 bool CudaCode::launch(int ordinal, const Geometry &g, void *stream, void **parameters, std::string &error) const {
   LoadedModule *module = loaded(ordinal) ? modules_[ordinal].load(std::memory_order_acquire) : nullptr;
   const CudaDriver *driver = cuda_driver(error);

@@ -9,11 +9,20 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 namespace elsewise {
 
 /// A module in one device's primary context.
 struct LoadedModule;
+
+/// What a device says of a function that it has loaded.
+struct CudaFacts {
+  int registers = 0;    // a thread's
+  int local_bytes = 0;  // a thread's, in memory: arrays, and what registers were too few for
+  int shared_bytes = 0; // a block's
+  int binary = 0;       // 90: machine code of sm_90
+};
 
 class CudaCode {
 public:
@@ -27,6 +36,8 @@ public:
   std::string cubin(const std::string &arch) const;
   /// Loads `code` (a cubin or PTX) on a device. False and `error` on failure. Not for two threads at once.
   bool load(int ordinal, const std::string &arch, const std::string &code, std::string &error);
+  /// nullopt: it is not loaded there, or the driver does not tell.
+  std::optional<CudaFacts> facts(int ordinal) const;
   /// One launch; parameters points to pointers to slots. 0, or `error` is filled.
   bool launch(int ordinal, const Geometry &, void *stream, void **parameters, std::string &error) const;
 

@@ -1,0 +1,522 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a call would do, put together from the plan, the kernel, the host's bounds and the cache. It starts, compiles,
+// keeps and writes nothing; words are for people and not read back.
+#include "compiler/ir/walk.h"
+#include "compiler/lower/lower.h"
+#include "runtime/explain/count.h"
+#include "runtime/explain/words.h"
+#include "runtime/launch_taker.h"
+#include "runtime/spec.h"
+#include <algorithm>
+#include <set>
+
+namespace elsewise::api {
+
+namespace {
+
+std::string joined(const std::vector<std::string> &parts, std::string_view between) {
+  std::string s;
+  for (const std::string &part : parts) s += (s.empty() ? "" : std::string(between)) + part;
+  return s;
+}
+
+std::vector<int64_t> list(DimsRef d) { return {d.begin(), d.end()}; }
+
+class Look {
+public:
+  Look(const Spec &spec, const Plan &plan, const Launch &launch, const Call &call, std::span<const int64_t> positions)
+      : spec(spec), plan(plan), launch(launch), call(call), k(launch.variant->kernel),
+        cuda(plan.machine == Machine::Cuda) {
+    work_on_host(plan, *launch.variant, call, host);
+    counted = count_positions(k, plan.loop, host.values, host.poisoned, host.domain);
+    for (size_t s = 0, p = 0; s < spec.ast.pieces.size(); ++s) { // those of the rule, of which the kernel has some
+      const bool there = p < k.pieces.size() && k.pieces[p].where == spec.ast.pieces[s].where;
+      of_piece.push_back(there ? uint32_t(p++) : ~0u);
+      if (there && s < positions.size())
+        counted.pieces[of_piece[s]].least = counted.pieces[of_piece[s]].most = positions[s];
+    }
+    if (!positions.empty() && !guarded()) { // then nothing is loaded but for values
+      for (size_t a = 0; a < counted.loaded.size(); ++a) {
+        int64_t loaded = 0;
+        for (size_t p = 0; p < k.pieces.size(); ++p) loaded += counted.loads[p][a] ? counted.pieces[p].least : 0;
+        counted.loaded[a] = std::min(counted.loaded[a], loaded);
+      }
+    }
+  }
+
+  Explained take() {
+    e.dtype = plan.dtype, e.device = plan.device;
+    e.shape = list(ref(plan.shape)), e.stride = list(ref(plan.stride)), e.positions = plan.count;
+    e.window = plan.in_window;
+    e.domain = e.window ? list(ref(plan.whole)) : e.shape;
+    if (e.window) e.offset = call.offset.empty() ? std::vector<int64_t>(e.domain.size()) : list(call.offset);
+    e.works_in_doubles = plan.typing->typed.working == DType::F64;
+    e.walked = counted.walked;
+    look_at_loop();
+    look_at_pieces();
+    look_at_operands();
+    look_at_bytes();
+    look_at_code();
+    return std::move(e);
+  }
+
+private:
+  // Some element is tested, by a guard that is read where it may not hold.
+  bool guarded() const {
+    return std::any_of(k.pieces.begin(), k.pieces.end(), [](const Piece &p) { return p.guard != no_node; });
+  }
+
+  // ---- the loop
+
+  std::string axis_name(size_t dim) const {
+    const Header &h = spec.ast.header;
+    const size_t rank = plan.shape.size(), named = h.axes.size(), left = h.dots < 0 ? named : size_t(h.dots);
+    if (h.present && dim < left && dim < named) return h.axes[dim];
+    if (h.present && h.dots >= 0 && rank - dim <= named - left) return h.axes[named - (rank - dim)];
+    return "axis " + std::to_string(dim);
+  }
+
+  // Which axes of the domain each of the loop's is: in the loop's own order, taken until the lengths agree. None has
+  // length 1, so there is one way.
+  void look_at_loop() {
+    e.rows = plan.count ? plan.loop.rows : 0, e.extent = plan.count ? plan.loop.extent : 0;
+    std::vector<size_t> order;
+    for (size_t d = plan.shape.size(); d-- > 0;)
+      if (plan.shape[d] != 1) order.push_back(d);
+    auto far = [&](size_t d) { return plan.stride[d] < 0 ? -plan.stride[d] : plan.stride[d]; };
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return far(a) < far(b); });
+    size_t next = 0;
+    auto add = [&](int64_t length) {
+      LoopAxis axis{{}, length};
+      std::vector<size_t> dims;
+      for (int64_t reached = 1; reached < length && next < order.size(); ++next)
+        reached *= plan.shape[order[next]], dims.push_back(order[next]);
+      std::sort(dims.begin(), dims.end());
+      for (const size_t d : dims) axis.axes.push_back(axis_name(d));
+      e.loop.push_back(std::move(axis));
+    };
+    if (plan.count == 0) return;
+    add(plan.loop.extent);
+    for (const int64_t length : plan.loop.lengths) add(length);
+
+    const int out_bytes = bytes(plan.dtype);
+    e.vector = cuda ? k.form.vector : 1;
+    if (!cuda) {
+      const HostCpu cpu = host_cpu();
+      e.target = cpu.name;
+      e.vectors = plan.loop.out.inner != 1
+                      ? "element by element: the inner axis of `out` is not contiguous"
+                      : "LLVM vectorises each piece's loop, up to " + std::to_string(cpu.vector_bits) + " bits at once";
+    } else if (k.form.out != Access::Vector) {
+      e.vectors = "1 position a thread: the inner axis of `out` is not contiguous";
+    } else {
+      const int v = k.form.vector;
+      e.vectors = std::to_string(v) + (v == 1 ? " position" : " positions") + " a thread: stores of " +
+                  std::to_string(v * out_bytes) + " bytes";
+      int widest = 0;
+      for (size_t a = 0; a < k.arguments.size(); ++a)
+        if (k.form.args[a] == Access::Vector) widest = std::max(widest, v * bytes(k.arguments[a].type.dtype));
+      if (widest) e.vectors += ", loads of " + std::to_string(widest);
+      if (v * out_bytes < 16 && widest >= 32) e.vectors += ", the most that a thread loads of one tensor";
+    }
+  }
+
+  // ---- pieces
+
+  PositionRange::End end_of(NodeId n, uint8_t axis, bool last) const {
+    const bool flat = axis == flat_axis;
+    const uint8_t of = axis == no_axis ? k.form.inner_axis : axis;
+    const int64_t origin = flat ? host.domain.origin : of < host.origins.size() ? host.origins[of] : 0;
+    const int64_t most = flat ? host.domain.span : host.domain.extent;
+    PositionRange::End end;
+    if (n == no_node || k[n].stage == elsewise::Stage::Host) {
+      end.known = true;
+      end.at = origin + (n != no_node ? clamp_bound(host.values[n], most) : last ? most : 0);
+      end.text = std::to_string(end.at);
+    } else {
+      end.text = words(k, n);
+    }
+    return end;
+  }
+
+  void look_at_boxes(const Piece &p, PieceUse &use) const {
+    for (const auto &box : p.boxes) {
+      std::vector<PositionRange> ranges;
+      std::string rows;
+      for (const Range &r : box) {
+        const bool by_host = r.hi == no_node || k[r.hi].stage == elsewise::Stage::Host;
+        const NodeId hi = by_host ? r.hi : bare_end(k, r.hi, rows);
+        if (r.lo == no_node && hi == no_node && !by_host) continue; // the condition alone
+        PositionRange range;
+        range.axis = axis_words(k, r.axis), range.each_row = r.axis != flat_axis && k.form.rows > 0;
+        range.begin = end_of(r.lo, r.axis, false), range.end = end_of(hi, r.axis, true);
+        if (range.begin.known && range.end.known && range.begin.at > range.end.at) range.begin = range.end; // empty
+        ranges.push_back(std::move(range));
+      }
+      use.boxes.push_back(std::move(ranges)), use.rows.push_back(std::move(rows));
+    }
+  }
+
+  static bool is_empty(const std::vector<PositionRange> &box) {
+    return std::any_of(box.begin(), box.end(),
+                       [](const PositionRange &r) { return r.begin.known && r.end.known && r.begin.at >= r.end.at; });
+  }
+
+  std::string where(const PieceUse &use, bool first) const {
+    std::vector<std::string> boxes;
+    bool all_rows = true; // of every box, so that it is said once
+    for (const bool empty : {false, true})
+      for (size_t b = 0; b < use.boxes.size(); ++b) {
+        if (is_empty(use.boxes[b]) != empty || (empty && !boxes.empty()))
+          continue; // what holds nowhere, if that is all
+        std::vector<std::string> parts;
+        bool each_row = false;
+        for (const PositionRange &r : use.boxes[b]) {
+          parts.push_back(r.axis + " in [" + r.begin.text + ", " + r.end.text + ")");
+          each_row |= r.each_row;
+        }
+        std::string box = joined(parts, " and ");
+        if (!use.rows[b].empty()) box += (box.empty() ? "rows where `" : " of rows where `") + use.rows[b] + "`";
+        all_rows &= each_row && use.rows[b].empty();
+        boxes.push_back(std::move(box));
+      }
+    std::string s = boxes.empty() ? (first ? "everywhere" : "everywhere else") : joined(boxes, " or ");
+    if (!boxes.empty() && all_rows) s += " of each row";
+    if (!use.guard.empty()) s = boxes.empty() ? "where `" + use.guard + "`" : s + " where `" + use.guard + "`";
+    return s;
+  }
+
+  bool reads_tensor(ExprId of) const {
+    std::vector<ExprId> open{of};
+    std::vector<bool> seen(spec.ast.exprs.size()); // lets are shared
+    while (!open.empty()) {
+      const ExprId x = open.back();
+      open.pop_back();
+      if (seen[x]) continue;
+      seen[x] = true;
+      const Resolved &r = spec.names.of[x];
+      if (r.binding == Binding::Argument && plan.typing->signature.args[r.index].kind == ArgKind::Tensor) return true;
+      for (uint32_t c = 0; c < values(spec.ast, spec.names, x); ++c) open.push_back(spec.ast.child(x, c));
+    }
+    return false;
+  }
+  void conjuncts(ExprId x, const Written &w, std::vector<std::pair<ExprId, Span>> &to) const {
+    const Expr &expr = spec.ast[x];
+    if (expr.kind == ExprKind::Binary && expr.op == Operator::And && w.let == no_let) {
+      for (uint32_t c = 0; c < 2; ++c) conjuncts(spec.ast.child(x, c), spec.ast.written_at(x, c), to);
+    } else {
+      to.emplace_back(x, spec.ast.bare(x, w));
+    }
+  }
+  size_t parts_of(NodeId n) const {
+    const Inst &i = k[n];
+    return i.op == Op::Logic && LogicOp(i.sub) == LogicOp::And ? parts_of(i.a) + parts_of(i.b) : 1;
+  }
+
+  // The residual guard as it was written: those conjuncts that look at a tensor if they are all that is left, else the
+  // whole guard.
+  std::string guard_text(const SpecPiece &written, const Piece &p) const {
+    if (p.guard == no_node) return "";
+    if (!p.boxes.empty()) {
+      std::vector<std::pair<ExprId, Span>> all;
+      conjuncts(written.guard, written.guard_written, all);
+      std::vector<std::string> parts;
+      for (const auto &[x, at] : all)
+        if (reads_tensor(x)) parts.push_back(one_line(spec.source.slice(at)));
+      if (!parts.empty() && parts.size() == parts_of(p.guard)) return joined(parts, " and ");
+    }
+    return one_line(spec.source.slice(spec.ast.bare(written.guard, written.guard_written)));
+  }
+
+  // Every node that a piece's guard, bounds and values come to.
+  template <class Each> void below(const Piece &p, Each each) const {
+    std::set<NodeId> seen;
+    auto from = [&](NodeId root) {
+      if (root != no_node)
+        walk(k, root, [&](NodeId n) {
+          const bool first = seen.insert(n).second;
+          if (first) each(n);
+          return first;
+        });
+    };
+    from(p.values[0]), from(p.guard);
+    for (const auto &box : p.boxes)
+      for (const Range &r : box) from(r.lo), from(r.hi);
+  }
+
+  std::string does(uint32_t piece, const PieceUse &use) const {
+    const Piece &p = k.pieces[piece];
+    const NodeId v = p.values[0];
+    if (is_identity(k, piece)) return "nothing: the element itself, in place";
+    if (k[v].op == Op::Load && k[v].type == plan.dtype) return "moved as bits";
+    if (k[v].stage == elsewise::Stage::Host || k[v].op == Op::Entry) return "one value for all";
+    return use.reads.empty() ? "worked out from positions" : "worked out";
+  }
+
+  void look_at_pieces() {
+    for (size_t s = 0; s < spec.ast.pieces.size(); ++s) {
+      const SpecPiece &written = spec.ast.pieces[s];
+      PieceUse use;
+      use.text = one_line(spec.source.slice(written.where));
+      const LineColumn at = spec.source.position(written.where.begin);
+      use.line = at.line, use.column = at.column;
+      const uint32_t next = of_piece[s];
+      if (next == ~0u) {
+        use.never = true;
+        use.where = "nowhere", use.does = "never reached";
+        e.pieces.push_back(std::move(use));
+        continue;
+      }
+      const Piece &p = k.pieces[next];
+      look_at_boxes(p, use);
+      use.guard = guard_text(written, p);
+      use.where = where(use, next == 0);
+      std::set<uint32_t> arguments;
+      below(p, [&](NodeId n) {
+        if (k[n].op == Op::Load) arguments.insert(k[n].a);
+        else if (k[n].op == Op::Read) arguments.insert(k.reads[k[n].c].argument);
+      });
+      for (const uint32_t a : arguments) use.reads.push_back(k.arguments[a].name);
+      use.does = does(next, use);
+      const PieceCount &count = counted.pieces[next];
+      use.least = count.least, use.most = count.most;
+      if (counted.line && plan.count > 0) {
+        use.has_segments = true;
+        const bool flat = k.form.inner_axis == no_axis || k.axes.empty();
+        const int64_t origin = flat ? host.domain.origin : host.origins[k.form.inner_axis];
+        for (const Run &g : count.segments) use.segments.emplace_back(origin + g.begin, origin + g.end);
+      }
+      e.pieces.push_back(std::move(use));
+    }
+  }
+
+  // ---- operands
+
+  static std::string kind_of(const ArgType &t) {
+    switch (t.kind) {
+    case ArgKind::Int:
+      return "int";
+    case ArgKind::Float:
+      return "float";
+    case ArgKind::Bool:
+      return "bool";
+    case ArgKind::Tensor:
+    case ArgKind::Unknown:
+      break;
+    }
+    return std::string(spelling(t.dtype)) + (t.zero_dim ? "[0]" : "");
+  }
+
+  // Elements of an operand over the domain that differ.
+  int64_t distinct(const PlannedOperand &o) const {
+    int64_t n = 1;
+    for (size_t d = 0; d < plan.shape.size(); ++d)
+      if (o.stride[d] != 0 || plan.shape[d] == 0) n *= plan.shape[d];
+    return n;
+  }
+
+  void look_at_operands() {
+    for (size_t a = 0; a < k.arguments.size(); ++a) {
+      const PlannedOperand &o = plan.operands[a];
+      OperandUse use;
+      use.name = k.arguments[a].name;
+      use.kind = kind_of(plan.typing->signature.args[a]);
+      if (call.args[a].kind != ArgKind::Tensor) use.access = "a launch argument";
+      else if (o.host_scalar) use.access = "a launch argument, read on the host";
+      else if (o.measured) use.access = "its lengths alone";
+      else describe(a, o, use);
+      e.operands.push_back(std::move(use));
+    }
+    OperandUse out;
+    out.name = "out", out.kind = spelling(plan.dtype);
+    const bool contiguous = plan.loop.out.inner == 1;
+    out.access = !contiguous ? "strided" : cuda ? "vector" : "contiguous";
+    if (!contiguous && plan.count > 1) {
+      out.why = std::to_string(plan.loop.out.inner) + " elements apart along the inner axis";
+      out.cure = call.out ? "give an `out` whose elements fill its memory" : "";
+    }
+    e.operands.push_back(std::move(out));
+  }
+
+  void describe(size_t a, const PlannedOperand &o, OperandUse &use) const {
+    std::vector<std::string> ways;
+    const Access access = k.form.args[a];
+    const bool in_place = k.form.same_view[a];
+    const int64_t inner = plan.loop.inputs[a].inner;
+    if (in_place) {
+      ways.push_back("in place, as `out`");
+    } else if (o.tensor) {
+      switch (access) {
+      case Access::Absent:
+        break;
+      case Access::Vector:
+        ways.push_back(cuda ? "vector" : "contiguous");
+        break;
+      case Access::Broadcast:
+        ways.push_back(k.form.rows ? "one value a row" : "one value for all");
+        break;
+      case Access::Scalar:
+        ways.push_back("element by element");
+        if (plan.form.args[a] == Access::Scalar) {
+          use.why = "its rows begin at other places in a vector than those of `out`";
+          use.cure = "pad its rows to a multiple of " + std::to_string(k.form.vector) + " elements, or pass `" +
+                     use.name + ".contiguous()` if that gives them the lengths of `out`";
+        } else {
+          use.why = "its address is not aligned as that of `out`";
+          use.cure = "pass `" + use.name + ".clone()` if it is used more than once";
+        }
+        break;
+      case Access::Column:
+        ways.push_back("the same in every row");
+        break;
+      case Access::Strided:
+        ways.push_back("strided");
+        use.why = std::to_string(inner) + " elements apart along the inner axis";
+        use.cure = "pass `" + use.name + ".contiguous()` if it is used more than once";
+        break;
+      }
+    }
+    if (o.table) {
+      ways.push_back("at indices");
+      if (!k.form.dense.empty() && !k.form.dense[a] && use.why.empty() && o.table_stride.size() &&
+          o.table_stride.back() != 0)
+        use.why = "its last axis is not contiguous";
+    }
+    use.access = ways.empty() ? "not read" : joined(ways, " and ");
+  }
+
+  // ---- bytes
+
+  void look_at_bytes() {
+    const int64_t size = bytes(plan.dtype);
+    e.copy = 2 * plan.count * size;
+    int64_t kept = 0;
+    e.at_most = guarded();
+    for (size_t p = 0; p < e.pieces.size(); ++p) {
+      e.at_most |= e.pieces[p].least != e.pieces[p].most;
+      if (of_piece[p] != ~0u && is_identity(k, of_piece[p])) kept += e.pieces[p].least;
+    }
+    e.untouched = kept;
+    e.written = (plan.count - kept) * size;
+    e.operands.back().bytes = e.written;
+    std::vector<int64_t> wanted(k.arguments.size()); // elements, of those that differ
+    for (size_t a = 0; a < wanted.size(); ++a)
+      if (plan.operands[a].tensor) wanted[a] = std::min(loaded_beyond_identity(a), distinct(plan.operands[a]));
+    for (size_t a = 0; a < wanted.size(); ++a) {
+      int64_t elements = wanted[a];
+      if (plan.operands[a].table) {
+        int64_t all = 1, asked = 0;
+        for (size_t d = 0; d < plan.shapes[a].size(); ++d)
+          if (plan.operands[a].table_stride[d] != 0 || plan.shapes[a][d] == 0) all *= plan.shapes[a][d];
+        for (size_t p = 0; p < e.pieces.size(); ++p)
+          if (of_piece[p] != ~0u) asked += gathered(a, of_piece[p], e.pieces[p].most);
+        elements = std::min(elements + asked, std::max(all, elements));
+        e.at_most |= asked > 0;
+      }
+      e.operands[a].bytes = elements * bytes(k.arguments[a].type.dtype);
+      e.read += e.operands[a].bytes;
+    }
+  }
+
+  // What is the element itself in place is not loaded.
+  int64_t loaded_beyond_identity(size_t a) const {
+    if (!k.form.same_view[a]) return counted.loaded[a];
+    int64_t kept = 0;
+    bool other = false; // some guard looks at the element, so that it is loaded all the same
+    for (uint32_t p = 0; p < k.pieces.size(); ++p) {
+      if (is_identity(k, p)) kept += counted.pieces[p].least;
+      if (k.pieces[p].guard != no_node)
+        for (const Step &s : k.guards[p]) other |= k[s.node].op == Op::Load && k[s.node].a == a;
+    }
+    return other ? counted.loaded[a] : counted.loaded[a] - kept;
+  }
+
+  // Reads of argument `a` by a piece that has `positions`.
+  int64_t gathered(size_t a, uint32_t piece, int64_t positions) const {
+    int64_t times = 0;
+    below(k.pieces[piece], [&](NodeId n) {
+      if (k[n].op != Op::Read || k.reads[k[n].c].argument != a || positions == 0) return;
+      const auto stage = k[n].stage;
+      times += stage == elsewise::Stage::Element ? positions : stage == elsewise::Stage::Row ? plan.loop.rows : 1;
+    });
+    return times;
+  }
+
+  // ---- code
+
+  void look_at_code() {
+    e.form = form_words(k.form);
+    const Variant &variant = *launch.variant;
+    if (!cuda) {
+      e.compiled = variant.compiled.load(std::memory_order_acquire);
+      if (e.compiled) e.code_bytes = variant.cpu->code_bytes;
+      return;
+    }
+    std::string why;
+    if (!launch_taker()) e.target = device_arch(plan.device.ordinal, why);
+    e.compiled = !launch_taker() && variant.cuda.loaded(plan.device.ordinal);
+    if (const auto facts = launch_taker() ? std::nullopt : variant.cuda.facts(plan.device.ordinal)) {
+      e.has_facts = true;
+      e.registers = facts->registers, e.local_bytes = facts->local_bytes, e.shared_bytes = facts->shared_bytes;
+      e.binary = facts->binary;
+    }
+    if (plan.count == 0) return;
+    Geometry g = geometry(k, k.form, plan.loop.rows, plan.loop.extent,
+                          call.out ? reinterpret_cast<uintptr_t>(call.out->data) : 0, ref(plan.loop.out.rows));
+    if (launch.live >= 0) {
+      const LiveRanges live = live_ranges(k, launch.cut.segments, plan.loop.extent, g.shift, g.grid);
+      const int64_t width = int64_t(block_threads) * k.form.vector;
+      int64_t launched = 0;
+      for (int r = 0; r < 4 && live.begin[r] != ~0u; ++r) {
+        const unsigned stop = r < 3 && live.begin[r + 1] != ~0u ? live.begin[r + 1] : g.grid;
+        const int64_t begin = live.first[r] * width - g.shift, end = begin + int64_t(stop - live.begin[r]) * width;
+        launched += std::max<int64_t>(0, std::min(end, plan.loop.extent) - std::max<int64_t>(begin, 0));
+      }
+      e.not_launched = plan.loop.extent - launched;
+    }
+    e.grid = g.grid, e.block_x = g.block_x, e.block_y = g.block_y;
+  }
+
+  const Spec &spec;
+  const Plan &plan;
+  const Launch &launch;
+  const Call &call;
+  const Kernel &k;
+  const bool cuda;
+  HostSide host;
+  Counted counted;
+  std::vector<uint32_t> of_piece; // by e.pieces: of the kernel; ~0u: never reached
+  Explained e;
+};
+
+} // namespace
+
+Result<Explained> explain(const SpecRef &spec, const Call &call, std::span<const int64_t> positions) noexcept try {
+  auto looked = look_at_plan(*spec, call);
+  if (!looked) return pass_on<Explained>(std::move(looked));
+  const Plan &plan = *looked.value.plan;
+  auto launch = look_at_launch(plan, call);
+  if (!launch) return pass_on<Explained>(std::move(launch));
+  if (call.out && plan.count > 0)
+    if (std::string wrong = wrong_memory(plan, *launch.value, call); !wrong.empty())
+      return fault<Explained>(Fault::Value, std::move(wrong), *spec);
+  Result<Explained> result;
+  result.value = Look(*spec, plan, *launch.value, call, positions).take();
+  result.value.plan_cached = looked.value.cached;
+  return result;
+} catch (const std::exception &error) {
+  return crashed<Explained>(error);
+}
+
+std::string numbered(const Spec &spec) noexcept try {
+  std::string text(spec.source.text());
+  for (size_t p = spec.ast.pieces.size(); p-- > 0;) {
+    const Span at = spec.ast.pieces[p].value_written.at;
+    text.replace(at.begin, at.end - at.begin, std::to_string(p));
+  }
+  return text;
+} catch (const std::exception &) { // no memory for it
+  return "";
+}
+
+} // namespace elsewise::api

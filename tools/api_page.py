@@ -20,9 +20,9 @@ from typing import Any
 import elsewise as ew
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/api.md"
-MEMBERS = ("spec", "arguments", "foreach", "emit", "launch", "check")
+MEMBERS = ("spec", "arguments", "foreach", "emit", "launch", "check", "explain", "bench")
 GROUPS = {
-    "Rules": ("kernel", "Kernel", *(f"Kernel.{name}" for name in MEMBERS), "Check", "format"),
+    "Rules": ("kernel", "Kernel", *(f"Kernel.{name}" for name in MEMBERS), "Check", "Explanation", "Bench", "format"),
     "Raw addresses": ("ptr", "Pointer"),
     "Errors in a rule": ("SpecError", "SpecWarning", "Diagnostic", "FixIt"),
     "This process and machine": ("cache_info", "CacheInfo", "clear_cache", "doctor"),

@@ -97,7 +97,7 @@ class Bench:
             raise ImportError("plot() needs matplotlib: pip install matplotlib", name="matplotlib") from None
         figure = Figure(figsize=(7, 0.6 + 0.45 * len(self.timings)), layout="constrained")
         axes = figure.subplots()
-        scale, unit = _unit(max(t.median for t in self.timings))
+        scale, unit = _unit(min(t.median for t in self.timings))
         for place, t in enumerate(reversed(self.timings)):
             error = [[(t.median - t.least) * scale], [(t.greatest - t.median) * scale]]
             axes.barh(place, t.median * scale, xerr=error, capsize=3, color="C0" if t.name == _RULE else "0.7")
@@ -326,7 +326,7 @@ def _label(t: Timing) -> str:
 
 
 def _table(b: Bench) -> list[str]:
-    scale, unit = _unit(max(t.median for t in b.timings))
+    scale, unit = _unit(min(t.median for t in b.timings))
     rows = [("", "median", "least", "greatest", "of copy", "moved at", "of copy's")]
     for t in b.timings:
         copy = b._timing(_COPY, t.cold)

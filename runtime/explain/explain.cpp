@@ -186,7 +186,8 @@ private:
     return s;
   }
 
-  bool reads_tensor(ExprId of) const {
+  // Some expression below, or this one, for which `is` holds.
+  template <class Is> bool any_below(ExprId of, Is is) const {
     std::vector<ExprId> open{of};
     std::vector<bool> seen(spec.ast.exprs.size()); // lets are shared
     while (!open.empty()) {
@@ -194,11 +195,24 @@ private:
       open.pop_back();
       if (seen[x]) continue;
       seen[x] = true;
-      const Resolved &r = spec.names.of[x];
-      if (r.binding == Binding::Argument && plan.typing->signature.args[r.index].kind == ArgKind::Tensor) return true;
+      if (is(x)) return true;
       for (uint32_t c = 0; c < values(spec.ast, spec.names, x); ++c) open.push_back(spec.ast.child(x, c));
     }
     return false;
+  }
+
+  // It differs from element to element by more than their positions: a tensor's element, or one read at an index that
+  // moves along the row.
+  bool looks_at_elements(ExprId of) const {
+    return any_below(of, [&](ExprId x) {
+      const Resolved &r = spec.names.of[x];
+      if (r.binding != Binding::Argument || call.args[r.index].kind != ArgKind::Tensor) return false;
+      if (spec.ast[x].kind != ExprKind::Read) return !plan.operands[r.index].host_scalar;
+      return spec.ast[x].dots >= 0 || any_below(x, [&](ExprId y) {
+               const Resolved &at = spec.names.of[y];
+               return at.binding == Binding::Position && (at.index == flat_axis || at.index == k.form.inner_axis);
+             });
+    });
   }
   void conjuncts(ExprId x, const Written &w, std::vector<std::pair<ExprId, Span>> &to) const {
     const Expr &expr = spec.ast[x];
@@ -213,7 +227,7 @@ private:
     return i.op == Op::Logic && LogicOp(i.sub) == LogicOp::And ? parts_of(i.a) + parts_of(i.b) : 1;
   }
 
-  // The residual guard as it was written: those conjuncts that look at a tensor if they are all that is left, else the
+  // The residual guard as it was written: those conjuncts that look at elements if they are all that is left, else the
   // whole guard.
   std::string guard_text(const SpecPiece &written, const Piece &p) const {
     if (p.guard == no_node) return "";
@@ -222,7 +236,7 @@ private:
       conjuncts(written.guard, written.guard_written, all);
       std::vector<std::string> parts;
       for (const auto &[x, at] : all)
-        if (reads_tensor(x)) parts.push_back(one_line(spec.source.slice(at)));
+        if (looks_at_elements(x)) parts.push_back(one_line(spec.source.slice(at)));
       if (!parts.empty() && parts.size() == parts_of(p.guard)) return joined(parts, " and ");
     }
     return one_line(spec.source.slice(spec.ast.bare(written.guard, written.guard_written)));

@@ -46,7 +46,7 @@ def test_public_names_are_documented() -> None:
     for name in ew.__all__:
         if name != "__version__":
             assert getattr(ew, name).__doc__, name
-    for method in ("emit", "launch", "check"):
+    for method in ("emit", "launch", "check", "explain", "bench"):
         assert getattr(ew.Kernel, method).__doc__
 
 

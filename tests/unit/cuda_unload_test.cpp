@@ -105,6 +105,24 @@ protected:
   UseDriver use;
 };
 
+TEST_F(CudaUnload, AFunctionTellsOfItselfWhereTheDriverCan) {
+  auto codes = fresh(1);
+  EXPECT_FALSE(codes[0]->facts(last_device)) << "this driver has no such function";
+  driver.function_attribute = [](int *value, int attribute, CuFunction f) {
+    fake.wrong += fake.depth == 0 || !fake.modules.count(number(f));
+    return *value = 100 + attribute, 0;
+  };
+  const auto facts = codes[0]->facts(last_device);
+  ASSERT_TRUE(facts);
+  EXPECT_EQ(facts->shared_bytes, 101); // CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES is 1
+  EXPECT_EQ(facts->local_bytes, 103);
+  EXPECT_EQ(facts->registers, 104);
+  EXPECT_EQ(facts->binary, 106);
+  EXPECT_FALSE(codes[0]->facts(0)) << "it is not loaded there";
+  driver.function_attribute = [](int *, int, CuFunction) { return 1; };
+  EXPECT_FALSE(codes[0]->facts(last_device));
+}
+
 TEST_F(CudaUnload, BehindTheLastLaunch) {
   auto codes = fresh(20);
   for (auto &code : codes) launch(*code, 100), launch(*code, 200);

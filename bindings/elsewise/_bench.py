@@ -92,7 +92,7 @@ class Bench:
         """Bars of the medians with their extremes, by matplotlib, to a file if `path` is given; returns the axes.
         ImportError without matplotlib."""
         try:
-            from matplotlib.figure import Figure
+            from matplotlib.figure import Figure  # type: ignore[import-not-found,unused-ignore]
         except ImportError:
             raise ImportError("plot() needs matplotlib: pip install matplotlib", name="matplotlib") from None
         figure = Figure(figsize=(7, 0.6 + 0.45 * len(self.timings)), layout="constrained")
@@ -181,13 +181,15 @@ class _Work:
         self.original = _clone(out) if self.in_place else None
         self.values = {**values, **dict.fromkeys(aliases, self.out)}
         into = {name: value for name, value in named.items() if name in ("shape", "domain", "offset")}
-        self.call = lambda: kernel(**self.values, **into, out=self.out)
+        self.call: Callable[[], Any] = lambda: kernel(**self.values, **into, out=self.out)
         self.like = _check.to_torch(torch, self.out)
         asked = {**options, "dtype": options["dtype"] if out is None else self.like.dtype}
         self.plain = _check.plain(kernel, torch, values, asked, self.like)
         source = _clone(self.out)
         target = self.out if not self.in_place else _clone(self.out)
-        self.copy = (lambda: np.copyto(target, source)) if self.library == "numpy" else (lambda: target.copy_(source))
+        self.copy: Callable[[], Any] = (
+            (lambda: np.copyto(target, source)) if self.library == "numpy" else (lambda: target.copy_(source))
+        )
 
     def restore(self) -> None:
         """In place, the input as it was."""
@@ -212,9 +214,10 @@ class _Work:
 
 def _same_view(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
-        return a.ctypes.data == b.ctypes.data and a.strides == b.strides and a.shape == b.shape and a.dtype == b.dtype
+        return bool(a.ctypes.data == b.ctypes.data and (a.strides, a.shape, a.dtype) == (b.strides, b.shape, b.dtype))
     if hasattr(a, "data_ptr") and hasattr(b, "data_ptr"):
-        return a.data_ptr() == b.data_ptr() and a.stride() == b.stride() and a.shape == b.shape and a.dtype == b.dtype
+        same = (a.stride(), a.shape, a.dtype) == (b.stride(), b.shape, b.dtype)
+        return bool(same and a.data_ptr() == b.data_ptr())
     return False
 
 
@@ -289,7 +292,8 @@ class _Cuda:
     """Seconds between two events on torch's current stream of a device."""
 
     def __init__(self, torch: Any, device: Any) -> None:
-        self.torch, self.memory = torch, None
+        self.torch = torch
+        self.memory: Any = None
         self.device = device
         self.on = torch.cuda.device(device)
 
@@ -327,7 +331,7 @@ def _label(t: Timing) -> str:
 
 def _table(b: Bench) -> list[str]:
     scale, unit = _unit(min(t.median for t in b.timings))
-    rows = [("", "median", "least", "greatest", "of copy", "moved at", "of copy's")]
+    rows: list[tuple[str, ...]] = [("", "median", "least", "greatest", "of copy", "moved at", "of copy's")]
     for t in b.timings:
         copy = b._timing(_COPY, t.cold)
         rate = share = ""

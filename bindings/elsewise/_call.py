@@ -161,7 +161,7 @@ class Prepared(NamedTuple):
         return [o.value for o in self.operands.values()]
 
     @property
-    def options(self) -> tuple[Any, ...]:
+    def options(self) -> tuple[Any, Any, Any, Any, Any, Any]:
         """What plan() and explain() take behind the arguments."""
         return (None if self.target is None else self.target.view, self.shape, self.dtype, self.ordinal, *self.window)
 

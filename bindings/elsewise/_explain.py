@@ -156,7 +156,7 @@ def _explain(kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any], exac
         found = _elsewise.explain(kernel, call.args, *call.options)
     if exact and found["positions"]:
         counts = _counted(kernel, values, options, found)
-        found = _elsewise.explain(kernel, call.args, *call.options, counts)
+        found = _elsewise.explain(kernel, call.args, *call.options, positions=counts)
     return _explanation(kernel, found)
 
 

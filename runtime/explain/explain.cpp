@@ -123,6 +123,10 @@ private:
 
   // ---- pieces
 
+  HostValue known(NodeId n) const { // a constant within a row's bound is no node of the host's list
+    return k[n].op == Op::Const ? host_value(k[n].type, k.constants[k[n].a]) : host.values[n];
+  }
+
   PositionRange::End end_of(NodeId n, uint8_t axis, bool last) const {
     const bool flat = axis == flat_axis;
     const uint8_t of = axis == no_axis ? k.form.inner_axis : axis;
@@ -131,7 +135,7 @@ private:
     PositionRange::End end;
     if (n == no_node || k[n].stage == elsewise::Stage::Host) {
       end.known = true;
-      end.at = origin + (n != no_node ? clamp_bound(host.values[n], most) : last ? most : 0);
+      end.at = origin + (n != no_node ? clamp_bound(known(n), most) : last ? most : 0);
       end.text = std::to_string(end.at);
     } else {
       end.text = words(k, n);
@@ -526,7 +530,7 @@ std::string numbered(const Spec &spec) noexcept try {
   std::string text(spec.source.text());
   for (size_t p = spec.ast.pieces.size(); p-- > 0;) {
     const Span at = spec.ast.pieces[p].value_written.at;
-    text.replace(at.begin, at.end - at.begin, std::to_string(p));
+    text.replace(at.begin, at.end - at.begin, " " + std::to_string(p)); // the blank: `else(x)`
   }
   return text;
 } catch (const std::exception &) { // no memory for it

@@ -137,10 +137,14 @@ TEST(Explain, WhatACallRefusesALookRefuses) {
 }
 
 TEST(Explain, NumbersStandForValues) {
-  EXPECT_EQ(api::numbered(*compile("i < 3: x*(2+1); x > 0: # why\n  -x\nelse x")),
-            "i < 3: 0; x > 0: # why\n  1\nelse 2");
-  EXPECT_EQ(api::numbered(*compile("(x + 1)")), "0");
-  EXPECT_EQ(api::numbered(*compile("let w = x*2; i < 3: w; else: (w)")), "let w = x*2; i < 3: 0; else: 1");
+  auto numbered = [](const char *rule) {
+    const std::string text = api::numbered(*compile(rule));
+    compile(text);
+    return text;
+  };
+  EXPECT_EQ(numbered("i < 3: x*(2+1); x > 0: # why\n  -x\nelse x"), "i < 3:  0; x > 0: # why\n   1\nelse  2");
+  EXPECT_EQ(numbered("(x + 1)"), " 0");
+  EXPECT_EQ(numbered("let w = x*2; i < 3: w; else(w)"), "let w = x*2; i < 3:  0; else 1");
 }
 
 std::vector<std::string> wheres(const Explained &e) {

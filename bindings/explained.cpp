@@ -28,7 +28,7 @@ static py::dict piece_of(const api::PieceUse &piece) {
     boxes.append(py::tuple(ranges));
   }
   return py::dict("text"_a = piece.text, "line"_a = piece.line, "column"_a = piece.column,
-                  "ranges"_a = py::tuple(boxes), "guard"_a = piece.guard, "where"_a = piece.where,
+                  "ranges"_a = py::tuple(boxes), "guard"_a = piece.guard, "place"_a = piece.where,
                   "never"_a = piece.never, "least"_a = piece.least, "most"_a = piece.most,
                   "segments"_a = piece.has_segments ? py::object(py::tuple(py::cast(piece.segments))) : py::none(),
                   "reads"_a = py::tuple(py::cast(piece.reads)), "does"_a = piece.does);

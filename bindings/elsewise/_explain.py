@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ._elsewise import Kernel
 
 _SHOWN = 24  # pieces in a text
+_COLUMNS = "piece where positions share reads does"
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,7 @@ def _explanation(kernel: Kernel, found: dict[str, Any]) -> Explanation:
                 text=piece["text"],
                 line=piece["line"],
                 column=piece["column"],
-                where=piece["where"],
+                where=piece["place"],
                 ranges=piece["ranges"],
                 guard=piece["guard"],
                 positions=exactly,
@@ -259,7 +260,7 @@ def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _pieces(e: Explanation) -> list[str]:
-    rows = [("piece", "where", "positions", "share", "reads", "does")]
+    rows = [tuple(_COLUMNS.split())]
     listed = e.pieces if len(e.pieces) <= _SHOWN else e.pieces[: _SHOWN - 2]
     for piece in listed:
         exactly = f"{piece.positions:,}" if piece.positions is not None else _between(piece)

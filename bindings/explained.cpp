@@ -31,7 +31,8 @@ static py::dict piece_of(const api::PieceUse &piece) {
                   "ranges"_a = py::tuple(boxes), "guard"_a = piece.guard, "place"_a = piece.where,
                   "never"_a = piece.never, "least"_a = piece.least, "most"_a = piece.most,
                   "segments"_a = piece.has_segments ? py::object(py::tuple(py::cast(piece.segments))) : py::none(),
-                  "reads"_a = py::tuple(py::cast(piece.reads)), "does"_a = piece.does);
+                  "reads"_a = py::tuple(py::cast(piece.reads)), "read"_a = piece.read, "written"_a = piece.written,
+                  "does"_a = piece.does);
 }
 
 py::dict explained(const api::Explained &e) {
@@ -50,11 +51,13 @@ py::dict explained(const api::Explained &e) {
       "shape"_a = tuple_of(e.shape), "strides"_a = tuple_of(e.stride), "positions"_a = e.positions,
       "window"_a = e.window, "domain"_a = tuple_of(e.domain), "offset"_a = tuple_of(e.offset),
       "works_in_doubles"_a = e.works_in_doubles, "loop"_a = loop, "rows"_a = e.rows, "extent"_a = e.extent,
-      "vector"_a = e.vector, "vectors"_a = e.vectors, "operands"_a = operands, "pieces"_a = pieces,
-      "walked"_a = e.walked, "read"_a = e.read, "written"_a = e.written, "copy"_a = e.copy, "at_most"_a = e.at_most,
-      "untouched"_a = e.untouched, "not_launched"_a = e.not_launched, "form"_a = e.form,
-      "plan_cached"_a = e.plan_cached, "compiled"_a = e.compiled, "target"_a = e.target, "grid"_a = e.grid,
-      "block"_a = py::make_tuple(e.block_x, e.block_y), "facts"_a = facts, "code_bytes"_a = e.code_bytes);
+      "vector"_a = e.vector, "vectors"_a = e.vectors, "head"_a = e.head, "tail"_a = e.tail, "choice"_a = e.choice,
+      "segments"_a = e.segments, "table_bytes"_a = e.table_bytes, "checks"_a = py::tuple(py::cast(e.checks)),
+      "operands"_a = operands, "pieces"_a = pieces, "walked"_a = e.walked, "read"_a = e.read, "written"_a = e.written,
+      "copy"_a = e.copy, "at_most"_a = e.at_most, "untouched"_a = e.untouched, "not_launched"_a = e.not_launched,
+      "form"_a = e.form, "plan_cached"_a = e.plan_cached, "compiled"_a = e.compiled, "made"_a = e.made,
+      "target"_a = e.target, "grid"_a = e.grid, "block"_a = py::make_tuple(e.block_x, e.block_y), "facts"_a = facts,
+      "code_bytes"_a = e.code_bytes);
 }
 
 } // namespace elsewise::python

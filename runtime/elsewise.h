@@ -148,6 +148,7 @@ struct PieceUse {
   bool has_segments = false;
   std::vector<std::pair<int64_t, int64_t>> segments; // where it is the first that holds, if one axis says it
   std::vector<std::string> reads;                    // arguments whose elements it reads
+  int64_t read = 0, written = 0;                     // bytes of its positions, at most
   std::string does;                                  // in words
 };
 /// How one argument, or `out`, is reached.
@@ -172,8 +173,13 @@ struct Explained {
   bool works_in_doubles = false; // the working float is f64
   std::vector<LoopAxis> loop;    // the inner axis first, then the axes of rows, the fastest first
   int64_t rows = 1, extent = 1;
-  int vector = 1;                   // CUDA: positions that a thread takes
-  std::string vectors;              // in words, and why
+  int vector = 1;                  // CUDA: positions that a thread takes
+  std::string vectors;             // in words, and why
+  int64_t head = 0, tail = 0;      // CUDA: positions one by one before and behind the vectors; -1: each row has its own
+  std::string choice;              // how a position comes to its piece, in words
+  int64_t segments = 0;            // CUDA, where a table tells pieces: entries that this call uses
+  int64_t table_bytes = 0;         // of it, among the launch arguments
+  std::vector<std::string> checks; // what keeps reads in bounds, and what this call was looked at for, in words
   std::vector<OperandUse> operands; // arguments in their order, then `out`
   std::vector<PieceUse> pieces;
   bool walked = true;                      // false: there are too many rows to count positions by
@@ -183,6 +189,7 @@ struct Explained {
   int64_t not_launched = 0;                // of these, those for which no thread starts (CUDA)
   std::string form;                        // in words
   bool plan_cached = false, compiled = false;
+  bool made = false;                           // CUDA, not compiled here: the code is there, loaded on another device
   std::string target;                          // "sm_90", or LLVM's name for this CPU; "": not known
   unsigned grid = 0, block_x = 0, block_y = 0; // CUDA
   bool has_facts = false;                      // CUDA, loaded on the device

@@ -5,6 +5,7 @@ asked to count exactly, runs nothing."""
 from __future__ import annotations
 
 import html
+import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,11 @@ if TYPE_CHECKING:
 
     from ._elsewise import Kernel
 
-_SHOWN = 24  # pieces in a text
-_COLUMNS = "piece where positions share reads does"
+_SHOWN, _RULE_LINES = 20, 6  # pieces and lines of the rule in a text
+_CHECKS = 6
+_WIDTH = 130  # columns of a text
+_COLUMNS = ("piece", "where", "positions", "share", "reads", "bytes read", "written", "does")
+_RIGHT = (2, 3, 5, 6)  # columns of numbers
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,8 @@ class PieceUse:
     where: where it holds, in words; ranges: the same as boxes of (axis, begin, end), an end in words where each row
     has its own. guard: what elements are tested for. positions: how many it gives the value of, None where elements
     decide; it is then between `at_least` and `at_most`. share: of all. segments: where it is the first that holds, as
-    pairs, if the rule has one line of positions. reads: arguments. does: in words.
+    pairs, if the rule has one line of positions. reads: arguments. bytes_read, bytes_written: of its positions, at
+    most. does: in words.
     """
 
     text: str
@@ -53,32 +58,44 @@ class PieceUse:
     share: float | None
     segments: tuple[tuple[int, int], ...] | None
     reads: tuple[str, ...]
+    bytes_read: int
+    bytes_written: int
     does: str
 
 
 @dataclass(frozen=True)
 class LoopUse:
     """The loop: `rows` of `extent` positions. axes: by axis of the loop, the inner one first, the domain's axes that it
-    walks as one and its length. vector: positions that a GPU thread takes; vectors: in words, and why."""
+    walks as one and its length. vector: positions that a GPU thread takes; vectors: in words, and why. head, tail:
+    positions of a row that a GPU takes one by one, before the first whole vector and behind the last; None where each
+    row has its own. choice: how a position comes to its piece, in words."""
 
     rows: int
     extent: int
     axes: tuple[tuple[tuple[str, ...], int], ...]
     vector: int
     vectors: str
+    head: int | None
+    tail: int | None
+    choice: str
 
 
 @dataclass(frozen=True)
 class CodeUse:
-    """The code: its form in words, the CPU or GPU that it is made for, whether it is there already, and whether a call
-    like this one was planned before. grid, block: of a CUDA launch. registers (a thread's), local_bytes (a thread's
-    memory, where registers do not do), shared_bytes (a block's), binary (90: sm_90): of a function that a GPU has
-    loaded, else None. code_bytes: of compiled CPU code, else None."""
+    """The code: its form in words, the CPU or GPU that it is made for, whether it is compiled (and loaded there)
+    already, or only made, for another GPU of that kind, and whether a call like this one was planned before. segments,
+    table_bytes: of the table that tells pieces apart, which is a launch argument; None without one. grid, block: of a
+    CUDA launch. registers (a thread's), local_bytes (a thread's memory, where registers do not do), shared_bytes (a
+    block's), binary (90: sm_90): of a function that a GPU has loaded, else None. code_bytes: of compiled CPU code, else
+    None."""
 
     form: str
     target: str
     compiled: bool
+    made: bool
     plan_cached: bool
+    segments: int | None
+    table_bytes: int | None
     grid: int | None
     block: tuple[int, int] | None
     registers: int | None
@@ -94,16 +111,18 @@ class Explanation:
 
     rule, signature, device, dtype, shape, strides: what is computed, where, and what the result is.
     domain, offset: the domain's shape, and where a window begins in it (None: it is the whole).
-    loop: `rows` of `extent` positions; `axes` of the domain that it walks as one; `vector` and `vectors`.
+    loop: `rows` of `extent` positions; `axes` of the domain that it walks as one; `vector` and `vectors`, `head` and
+    `tail`; `choice`, how a position comes to its piece.
     operands: by argument and `out`: `access` in words, `why` it is slow and the `cure`, the `bytes` of it.
     pieces: in order, each with `text`, `where` it holds in words, `ranges`, `guard`, `positions` (None where elements
-    decide: `at_least`, `at_most`), `share`, `segments`, what it `reads` and `does`.
+    decide: `at_least`, `at_most`), `share`, `segments`, what it `reads` and `does`, its `bytes_read`, `bytes_written`.
+    checks: in words, what keeps reads in bounds, and what the host looked at for this call.
     bytes_read, bytes_written: by a model in which each element that a piece reads is read once, and what is read at
     indices at most once a read. bytes_at_most: these are bounds. bytes_copied: what a copy of the result moves.
     untouched: positions of a call in place that keep their element and are neither read nor written; not_launched:
     those of them for which a GPU starts no thread.
-    code: its `form`, `target`, whether `compiled` and `plan_cached`; on a GPU `grid`, `block`, and once it is loaded
-    `registers`, `local_bytes`, `shared_bytes`, `binary`; on a CPU `code_bytes`.
+    code: its `form`, `target`, whether `compiled`, `made` and `plan_cached`; on a GPU `segments`, `table_bytes`,
+    `grid`, `block`, and once it is loaded `registers`, `local_bytes`, `shared_bytes`, `binary`; on a CPU `code_bytes`.
     """
 
     rule: str
@@ -117,6 +136,7 @@ class Explanation:
     loop: LoopUse
     operands: tuple[OperandUse, ...]
     pieces: tuple[PieceUse, ...]
+    checks: tuple[str, ...]
     bytes_read: int
     bytes_written: int
     bytes_at_most: bool
@@ -198,6 +218,8 @@ def _explanation(kernel: Kernel, found: dict[str, Any]) -> Explanation:
                 share=None if exactly is None or not total else exactly / total,
                 segments=piece["segments"],
                 reads=piece["reads"],
+                bytes_read=piece["read"],
+                bytes_written=piece["written"],
                 does=piece["does"],
             )
         )
@@ -208,6 +230,9 @@ def _explanation(kernel: Kernel, found: dict[str, Any]) -> Explanation:
         form=found["form"],
         target=found["target"],
         compiled=found["compiled"],
+        made=found["made"],
+        segments=found["segments"] or None,
+        table_bytes=found["table_bytes"] or None,
         plan_cached=found["plan_cached"],
         grid=found["grid"] if cuda else None,
         block=found["block"] if cuda else None,
@@ -225,9 +250,19 @@ def _explanation(kernel: Kernel, found: dict[str, Any]) -> Explanation:
         strides=found["strides"],
         domain=found["domain"],
         offset=found["offset"] if found["window"] else None,
-        loop=LoopUse(found["rows"], found["extent"], tuple(found["loop"]), found["vector"], found["vectors"]),
+        loop=LoopUse(
+            rows=found["rows"],
+            extent=found["extent"],
+            axes=tuple(found["loop"]),
+            vector=found["vector"],
+            vectors=found["vectors"],
+            head=None if found["head"] < 0 else found["head"],
+            tail=None if found["tail"] < 0 else found["tail"],
+            choice=found["choice"],
+        ),
         operands=operands,
         pieces=tuple(pieces),
+        checks=found["checks"],
         bytes_read=found["read"],
         bytes_written=found["written"],
         bytes_at_most=found["at_most"],
@@ -242,7 +277,9 @@ def _explanation(kernel: Kernel, found: dict[str, Any]) -> Explanation:
 
 
 def _head(e: Explanation) -> list[str]:
-    lines = e.rule.strip().splitlines()
+    lines = [part for line in e.rule.strip().splitlines() for part in textwrap.wrap(line, _WIDTH) or [""]]
+    if len(lines) > _RULE_LINES:
+        lines = [*lines[: _RULE_LINES - 1], f"… and {len(lines) - _RULE_LINES + 1} more lines"]
     what = f"{e.signature}, shape {e.shape}"
     if e.offset is not None:
         what += f" at {e.offset} of {e.domain}"
@@ -260,17 +297,24 @@ def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _pieces(e: Explanation) -> list[str]:
-    rows = [tuple(_COLUMNS.split())]
+    rows: list[tuple[str, ...]] = [_COLUMNS]
     listed = e.pieces if len(e.pieces) <= _SHOWN else e.pieces[: _SHOWN - 2]
     for piece in listed:
         exactly = f"{piece.positions:,}" if piece.positions is not None else _between(piece)
         share = "" if piece.share is None else f"{100 * piece.share:.1f} %"
-        rows.append((cut(piece.text, 40), cut(_where(piece), 56), exactly, share, " ".join(piece.reads), piece.does))
-    widths = [max(len(row[k]) for row in rows) for k in range(6)]
-    right = (2, 3)
+        moved = ("", "") if piece.does == "never reached" else (f"{piece.bytes_read:,}", f"{piece.bytes_written:,}")
+        names = cut(" ".join(piece.reads), 20)
+        rows.append((cut(piece.text, 48), cut(_where(piece), 56), exactly, share, names, *moved, piece.does))
+    columns = [c for c in range(len(_COLUMNS)) if any(row[c] for row in rows[1:])]
+    widths = {c: max(len(row[c]) for row in rows) for c in columns}
+    beyond = sum(widths.values()) + 2 * (len(widths) - 1) - _WIDTH
+    for c, least in ((0, 24), (1, 24)):  # what is long gives way to numbers
+        give = max(0, min(beyond, widths[c] - least))
+        widths[c], beyond = widths[c] - give, beyond - give
     lines = [
         "  ".join(
-            cell.rjust(width) if k in right else cell.ljust(width) for k, (cell, width) in enumerate(zip(row, widths))
+            cut(row[c], width).rjust(width) if c in _RIGHT else cut(row[c], width).ljust(width)
+            for c, width in widths.items()
         )
         for row in rows
     ]
@@ -284,10 +328,12 @@ def _between(piece: PieceUse) -> str:
 
 
 def _where(piece: PieceUse) -> str:
-    """Where it holds, in numbers if `else` says nothing of it."""
-    if piece.ranges or piece.guard or not piece.segments or len(piece.segments) > 2 or piece.where == "everywhere":
+    """Where it holds; where the rule has one line of positions, what is left of that by the pieces before."""
+    plain = piece.guard or not piece.segments or len(piece.segments) > 2 or piece.where == "everywhere"
+    if plain or not piece.segments:
         return piece.where
-    return "else " + " or ".join(f"[{begin}, {end})" for begin, end in piece.segments)
+    axis = f"{piece.ranges[0][0][0]} in" if piece.ranges else "else"
+    return f"{axis} " + " or ".join(f"[{begin}, {end})" for begin, end in piece.segments)
 
 
 def cut(text: str, width: int) -> str:
@@ -302,17 +348,27 @@ def _facts(e: Explanation) -> list[str]:
         rows.append((f"  {o.name}", text + (f": {o.why}" if o.why else "")))
         if o.cure:
             rows.append(("", o.cure))
+    if e.loop.choice:
+        rows.append(("choice", e.loop.choice))
+    rows += [("" if place else "checks", check) for place, check in enumerate(e.checks[:_CHECKS])]
+    if len(e.checks) > _CHECKS:
+        rows.append(("", f"… and {len(e.checks) - _CHECKS} more"))
     up_to = "at most " if e.bytes_at_most else ""
     moved = f"{up_to}{e.bytes_read:,} read, {e.bytes_written:,} written"
     if e.bytes_copied:
         moved += f"; {(e.bytes_read + e.bytes_written) / e.bytes_copied:.2f} of what a copy of the result moves"
     rows.append(("bytes", moved))
     if e.untouched:
-        launched = f", of which {e.not_launched:,} start no thread" if e.code.grid is not None else ""
+        launched = f", and {e.not_launched:,} of them start no thread" if e.code.grid is not None else ""
         rows.append(("in place", f"{e.untouched:,} positions keep their element, neither read nor written{launched}"))
     rows.append(("code", _code(e.code)))
-    width = max(len(name) for name, _ in rows)
-    return [f"{name.ljust(width)}  {text}" for name, text in rows]
+    rows.append(("cache", _cache(e.code)))
+    width = max(len(name) for name, _ in rows) + 2
+    lines = []
+    for name, text in rows:
+        wrapped = textwrap.wrap(text, _WIDTH - width, break_long_words=False, break_on_hyphens=False) or [""]
+        lines += [(name if place == 0 else "").ljust(width) + line for place, line in enumerate(wrapped)]
+    return lines
 
 
 def _loop(e: Explanation) -> str:
@@ -320,14 +376,31 @@ def _loop(e: Explanation) -> str:
     if not loop.extent:
         return "empty"
     if len(loop.axes) <= 1:
-        text = f"one row of {loop.extent:,} positions"
+        text = f"one row of {loop.extent:,} {_positions(loop.extent)}"
         if loop.axes and len(loop.axes[0][0]) > 1:
             text += f" ({_merged(loop.axes[0][0])} as one)"
     else:
         inner, *rows = loop.axes
         text = f"{loop.rows:,} rows ({', '.join(_axis(a) for a in reversed(rows))}) of {loop.extent:,} positions"
         text += f" ({_merged(inner[0])})"
-    return f"{text}; {loop.vectors}"
+    return f"{text}; {loop.vectors}{_ends(e)}"
+
+
+def _positions(count: int) -> str:
+    return "position" if count == 1 else "positions"
+
+
+def _ends(e: Explanation) -> str:
+    """Positions that a GPU takes one by one."""
+    loop = e.loop
+    flat = "one behind the other" in e.code.form
+    if loop.head is None or loop.tail is None:
+        return f"; up to {loop.vector - 1} at each end of a row one by one"
+    ends = [f"the {which} {count}" for which, count in (("first", loop.head), ("last", loop.tail)) if count]
+    if not ends:
+        return ""
+    of = " of each row" if loop.rows > 1 and not flat else ""
+    return f"; {' and '.join(ends)}{of} one by one"
 
 
 def _axis(axis: tuple[tuple[str, ...], int]) -> str:
@@ -343,13 +416,16 @@ def _code(code: CodeUse) -> str:
     parts = [code.form + (f", for {code.target}" if code.target else "")]
     if code.grid is not None and code.block is not None:
         threads = f"{code.block[0]}" if code.block[1] == 1 else f"{code.block[0]} x {code.block[1]}"
-        parts.append(f"{code.grid:,} blocks of {threads} threads")
-    made = "compiled" if code.compiled else "not compiled yet"
-    if code.code_bytes:
-        made += f" ({code.code_bytes:,} bytes)"
-    parts += [made, "such a call was planned before" if code.plan_cached else "no such call was planned before"]
+        parts.append(f"{code.grid:,} {'block' if code.grid == 1 else 'blocks'} of {threads} threads")
     if code.registers is not None:
-        spilled = f", {code.local_bytes:,} bytes of local memory" if code.local_bytes else ", nothing spilled"
+        spilled = f", {code.local_bytes:,} bytes of local memory" if code.local_bytes else ", nothing in local memory"
         shared = f", {code.shared_bytes:,} bytes shared" if code.shared_bytes else ""
-        parts.append(f"{code.registers} registers{spilled}{shared}, sm_{code.binary} code")
+        parts.append(f"{code.registers} registers a thread{spilled}{shared}, code of sm_{code.binary}")
+    if code.code_bytes:
+        parts.append(f"{code.code_bytes:,} bytes")
     return "; ".join(parts)
+
+
+def _cache(code: CodeUse) -> str:
+    made = "compiled, but not loaded on this device" if code.made else "not compiled yet"
+    return f"code {'compiled' if code.compiled else made}, plan {'made' if code.plan_cached else 'not made yet'}"

@@ -8,6 +8,7 @@
 #include "runtime/launch_taker.h"
 #include "runtime/spec.h"
 #include <algorithm>
+#include <cstring>
 #include <set>
 
 namespace elsewise::api {
@@ -56,6 +57,7 @@ public:
     look_at_pieces();
     look_at_operands();
     look_at_bytes();
+    look_at_checks();
     look_at_code();
     return std::move(e);
   }
@@ -111,8 +113,9 @@ private:
       e.vectors = "1 position a thread: the inner axis of `out` is not contiguous";
     } else {
       const int v = k.form.vector;
-      e.vectors = std::to_string(v) + (v == 1 ? " position" : " positions") + " a thread: stores of " +
-                  std::to_string(v * out_bytes) + " bytes";
+      e.vectors = std::to_string(v) + (v == 1 ? " position" : " positions") + " a thread" +
+                  (k.form.flat ? ", across the ends of rows" : "") + ": stores of " + std::to_string(v * out_bytes) +
+                  " bytes";
       int widest = 0;
       for (size_t a = 0; a < k.arguments.size(); ++a)
         if (k.form.args[a] == Access::Vector) widest = std::max(widest, v * bytes(k.arguments[a].type.dtype));
@@ -262,10 +265,16 @@ private:
       for (const Range &r : box) from(r.lo), from(r.hi);
   }
 
+  // In place, where its positions are neither read nor written. Vectors across the ends of rows, and those in which
+  // elements are tested, are stored whole.
+  bool stays(uint32_t piece) const { return is_identity(k, piece) && !k.form.flat && !guarded(); }
+
   std::string does(uint32_t piece, const PieceUse &use) const {
     const Piece &p = k.pieces[piece];
     const NodeId v = p.values[0];
-    if (is_identity(k, piece)) return "nothing: the element itself, in place";
+    if (stays(piece)) return "nothing: the element itself, in place";
+    if (is_identity(k, piece))
+      return k.form.flat ? "written back with what is beside it" : "the element itself, in place";
     if (k[v].op == Op::Load && k[v].type == plan.dtype) return "moved as bits";
     if (k[v].stage == elsewise::Stage::Host || k[v].op == Op::Entry) return "one value for all";
     return use.reads.empty() ? "worked out from positions" : "worked out";
@@ -389,7 +398,8 @@ private:
         break;
       case Access::Strided:
         ways.push_back("strided");
-        use.why = std::to_string(inner) + " elements apart along the inner axis";
+        use.why = k.form.flat && inner == 1 ? "its rows do not lie one behind the other as those of `out`"
+                                            : std::to_string(inner) + " elements apart along the inner axis";
         use.cure = "pass `" + use.name + ".contiguous()` if it is used more than once";
         break;
       }
@@ -412,7 +422,7 @@ private:
     e.at_most = guarded();
     for (size_t p = 0; p < e.pieces.size(); ++p) {
       e.at_most |= e.pieces[p].least != e.pieces[p].most;
-      if (of_piece[p] != ~0u && is_identity(k, of_piece[p])) kept += e.pieces[p].least;
+      if (of_piece[p] != ~0u && stays(of_piece[p])) kept += e.pieces[p].least;
     }
     e.untouched = kept;
     e.written = (plan.count - kept) * size;
@@ -434,19 +444,28 @@ private:
       e.operands[a].bytes = elements * bytes(k.arguments[a].type.dtype);
       e.read += e.operands[a].bytes;
     }
+    for (size_t p = 0; p < e.pieces.size(); ++p) {
+      PieceUse &use = e.pieces[p];
+      if (of_piece[p] == ~0u || stays(of_piece[p])) continue;
+      use.written = use.most * size;
+      for (size_t a = 0; a < wanted.size(); ++a) {
+        int64_t elements = 0;
+        if (plan.operands[a].tensor && counted.loads[of_piece[p]][a])
+          elements += std::min(use.most, distinct(plan.operands[a]));
+        if (plan.operands[a].table) elements += gathered(a, of_piece[p], use.most);
+        use.read += std::min(elements * bytes(k.arguments[a].type.dtype), e.operands[a].bytes);
+      }
+    }
   }
 
-  // What is the element itself in place is not loaded.
+  // What is the element itself in place is not loaded; vectors across the ends of rows are loaded whole.
   int64_t loaded_beyond_identity(size_t a) const {
-    if (!k.form.same_view[a]) return counted.loaded[a];
+    if (k.form.flat && counted.loaded[a] && (k.form.same_view[a] || k.form.args[a] == Access::Vector))
+      return plan.count;
     int64_t kept = 0;
-    bool other = false; // some guard looks at the element, so that it is loaded all the same
-    for (uint32_t p = 0; p < k.pieces.size(); ++p) {
-      if (is_identity(k, p)) kept += counted.pieces[p].least;
-      if (k.pieces[p].guard != no_node)
-        for (const Step &s : k.guards[p]) other |= k[s.node].op == Op::Load && k[s.node].a == a;
-    }
-    return other ? counted.loaded[a] : counted.loaded[a] - kept;
+    for (uint32_t p = 0; p < k.pieces.size() && k.form.same_view[a]; ++p)
+      if (stays(p)) kept += counted.pieces[p].least;
+    return counted.loaded[a] - kept;
   }
 
   // Reads of argument `a` by a piece that has `positions`.
@@ -460,10 +479,90 @@ private:
     return times;
   }
 
+  // ---- checks
+
+  std::string premise(const Reading &r, const Premise &p) const {
+    const std::string name = "`" + k.arguments[r.argument].name + "`";
+    const std::string axis =
+        plan.shapes[r.argument].size() == 1 ? name : "axis " + std::to_string(p.axis) + " of " + name;
+    if (p.what == Premise::NotEmpty) return axis + " is not empty";
+    return axis + " is as long as " + (p.of == flat_axis ? "the domain" : "axis `" + k.axes[p.of].name + "`");
+  }
+
+  // Why no read leaves its tensor, and what of this call the host has looked at. Each was found to be well.
+  void look_at_checks() {
+    std::set<std::string> said;
+    auto say = [&](std::string text) {
+      if (said.insert(text).second) e.checks.push_back(std::move(text));
+    };
+    for (const uint32_t p : of_piece) {
+      if (p == ~0u) continue;
+      below(k.pieces[p], [&](NodeId n) {
+        if (k[n].op != Op::Read) return;
+        const Reading &r = k.reads[k[n].c];
+        const uint64_t looked = k[n].c < launch.looks.size() ? launch.looks[k[n].c].axes : r.checked;
+        const std::string written(one_line(spec.source.slice(k.span(n))));
+        std::string text = "`" + (written.empty() ? words(k, n) : written) + "` is in bounds: ";
+        if (looked) {
+          text += "the host worked its indices out";
+        } else {
+          std::vector<std::string> given;
+          for (const Premise &premised : r.premises) given.push_back(premise(r, premised));
+          text += "proved" + (given.empty() ? "" : ", as " + joined(given, " and "));
+        }
+        if (r.tested != Reading::No) text += "; rows test them too, ahead of the guards";
+        say(std::move(text));
+      });
+    }
+    for (const Check &c : k.checks) {
+      std::string parameters;
+      walk(k, c.node, [&](NodeId n) {
+        if (k[n].op == Op::Param) parameters += (parameters.empty() ? "`" : ", `") + k.arguments[k[n].a].name + "`";
+      });
+      if (parameters.empty()) continue; // lengths alone
+      if (c.what == Check::NotNaN) say(parameters + " is not NaN, as which it would leave positions without a piece");
+      else
+        say("`" + one_line(spec.source.slice(c.where)) + "` " +
+            (c.what == Check::NonZero ? "does not divide by 0" : "fits " + std::string(spelling(c.dtype))));
+    }
+  }
+
+  // How a position comes to its piece.
+  std::string choice() const {
+    const size_t pieces = k.pieces.size();
+    if (pieces == 1 && !guarded()) return "";
+    if (!cuda && !k.tables.empty() && !guarded())
+      return "each row is cut at the bounds; pieces of one shape share a loop";
+    if (!cuda)
+      return guarded() ? "each row is cut at the bounds; elements are tested in the parts that need it"
+                       : "each row is cut at the bounds, with a loop for each part";
+    if (k.form.segments) {
+      const std::vector<uint32_t> body = bodies(k);
+      const size_t distinct = std::set<uint32_t>(body.begin(), body.end()).size();
+      return "a block searches a table of " + std::to_string(e.segments) +
+             (e.segments == 1 ? " segment" : " segments") + ", " + std::to_string(e.table_bytes) +
+             " bytes of launch arguments; " + std::to_string(distinct) + (distinct == 1 ? " body" : " bodies") +
+             " for " + std::to_string(pieces) + " pieces";
+    }
+    if (k.form.flat) return "each position takes the first piece that holds; vectors are read and written whole";
+    constexpr size_t most_masked_pieces = 31; // as of the CUDA printer
+    const bool by_vector = k.form.vector > 1 && pieces > 1 && pieces <= most_masked_pieces;
+    bool straight = false;
+    for (const Piece &p : k.pieces) { // from a guard on that no bound is about, elements decide everywhere
+      straight |= p.guard == no_node;
+      if (p.guard != no_node && p.boxes.empty()) break;
+    }
+    if (!by_vector || !straight) return "each position takes the first piece that holds";
+    return "a thread compares bounds once; a vector within one piece runs it alone, others go position by position" +
+           std::string(guarded() ? ", and so where elements are tested" : "");
+  }
+
   // ---- code
 
   void look_at_code() {
     e.form = form_words(k.form);
+    look_at_table();
+    e.choice = choice();
     const Variant &variant = *launch.variant;
     if (!cuda) {
       e.compiled = variant.compiled.load(std::memory_order_acquire);
@@ -473,6 +572,11 @@ private:
     std::string why;
     if (!launch_taker()) e.target = device_arch(plan.device.ordinal, why);
     e.compiled = !launch_taker() && variant.cuda.loaded(plan.device.ordinal);
+    if (!e.compiled && !e.target.empty()) {
+      const ForkGate gate;
+      const std::lock_guard lock(launch.variant->compiling);
+      e.made = !variant.cuda.cubin(e.target).empty();
+    }
     if (const auto facts = launch_taker() ? std::nullopt : variant.cuda.facts(plan.device.ordinal)) {
       e.has_facts = true;
       e.registers = facts->registers, e.local_bytes = facts->local_bytes, e.shared_bytes = facts->shared_bytes;
@@ -493,6 +597,34 @@ private:
       e.not_launched = plan.loop.extent - launched;
     }
     e.grid = g.grid, e.block_x = g.block_x, e.block_y = g.block_y;
+    look_at_ends(g.shift);
+  }
+
+  // Of the table of segments, as the launch would take it: those entries that begin somewhere.
+  void look_at_table() {
+    const std::vector<uint8_t> &table = launch.cut.table;
+    if (!k.form.segments || table.empty()) return;
+    const SegmentLayout layout = segment_layout(k);
+    for (uint32_t s = 0; s < layout.count; ++s) {
+      int64_t begin = 0;
+      std::memcpy(&begin, table.data() + size_t(s) * layout.begin_bytes, layout.begin_bytes);
+      e.segments += begin < plan.loop.extent;
+    }
+    e.table_bytes = int64_t(table.size());
+  }
+
+  // Positions of each row that are not in a whole vector of `out`.
+  void look_at_ends(int64_t shift) {
+    const int64_t v = k.form.vector, length = plan.loop.extent * (k.form.flat ? plan.loop.rows : 1);
+    if (v == 1) return;
+    if (k.form.rows > 0 && !k.form.flat)
+      for (const int64_t stride : plan.loop.out.rows)
+        if (stride % v != 0) {
+          e.head = e.tail = -1;
+          return;
+        }
+    e.head = std::min((v - shift) % v, length);
+    e.tail = (length - e.head) % v;
   }
 
   const Spec &spec;

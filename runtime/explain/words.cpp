@@ -189,6 +189,9 @@ NodeId bare_end(const Kernel &k, NodeId end, std::string &conditions) {
 
 std::string form_words(const Form &f) {
   std::string s = f.rows == 0 ? "one row" : "rows over " + std::to_string(f.rows) + (f.rows == 1 ? " axis" : " axes");
+  if (f.flat) s += ", one behind the other";
+  if (f.segments) s += ", pieces by segments";
+  if (f.many) s += ", a list of tensors";
   if (f.window) s += ", a window";
   if (!f.unit_pitch) s += ", the inner axis is not the innermost of the domain";
   if (f.narrow) s += ", 32-bit indexes";

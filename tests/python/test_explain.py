@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::elsewise.SpecWarning")  # rando
 
 def text_of(e: Any) -> str:
     """The text without what differs by the CPU."""
-    return re.sub(r"for [\w-]+;", "for CPU;", re.sub(r"up to \d+ bits", "up to N bits", str(e)))
+    return re.sub(r", for [\w-]+\n", ", for CPU\n", re.sub(r"up to \d+ bits", "up to N bits", str(e)))
 
 
 def test_the_text_of_a_rule_of_positions() -> None:
@@ -31,16 +31,18 @@ def test_the_text_of_a_rule_of_positions() -> None:
         "i<n/4: x*0.5; i>=n-n/4: x*2; else x # of explain\n"
         "x f32 -> f32, shape (1000000,), on cpu\n"
         "\n"
-        "piece          where                   positions   share  reads  does\n"
-        "i<n/4: x*0.5   i in [0, 250000)          250,000  25.0 %  x      worked out\n"
-        "i>=n-n/4: x*2  i in [750000, 1000000)    250,000  25.0 %  x      worked out\n"
-        "else x         else [250000, 750000)     500,000  50.0 %  x      moved as bits\n"
+        "piece          where                   positions   share  reads  bytes read    written  does\n"
+        "i<n/4: x*0.5   i in [0, 250000)          250,000  25.0 %  x       1,000,000  1,000,000  worked out\n"
+        "i>=n-n/4: x*2  i in [750000, 1000000)    250,000  25.0 %  x       1,000,000  1,000,000  worked out\n"
+        "else x         else [250000, 750000)     500,000  50.0 %  x       2,000,000  2,000,000  moved as bits\n"
         "\n"
-        "loop   one row of 1,000,000 positions; LLVM vectorises each piece's loop, up to N bits at once\n"
-        "  x    contiguous, 4,000,000 bytes\n"
-        "  out  contiguous, 4,000,000 bytes\n"
-        "bytes  4,000,000 read, 4,000,000 written; 1.00 of what a copy of the result moves\n"
-        "code   one row, for CPU; not compiled yet; no such call was planned before"
+        "loop    one row of 1,000,000 positions; LLVM vectorises each piece's loop, up to N bits at once\n"
+        "  x     contiguous, 4,000,000 bytes\n"
+        "  out   contiguous, 4,000,000 bytes\n"
+        "choice  each row is cut at the bounds, with a loop for each part\n"
+        "bytes   4,000,000 read, 4,000,000 written; 1.00 of what a copy of the result moves\n"
+        "code    one row, for CPU\n"
+        "cache   code not compiled yet, plan not made yet"
     )
 
 
@@ -54,10 +56,10 @@ def test_the_text_of_a_rule_of_rows_and_elements() -> None:
 [b, t]; t < lens[b] and x > 0: x*gain; t == b: s; else 0
 lens i64, x f32, gain int, s float -> f32, shape (4, 6), on cpu
 
-piece                          where                                         positions  share  reads   does
-t < lens[b] and x > 0: x*gain  t in [0, lens[b]) of each row where `x > 0`  at most 24         lens x  worked out
-t == b: s                      t in [b, b + 1) of each row                   at most 4                 one value for all
-else 0                         everywhere else                              at most 20                 one value for all
+piece                      where                                         positions  reads   bytes read  written  does
+t < lens[b] and x > 0:  …  t in [0, lens[b]) of each row where `x > 0`  at most 24  lens x         128       96  worked out
+t == b: s                  t in [b, b + 1) of each row                   at most 4                   0       16  one value for all
+else 0                     everywhere else                              at most 20                   0       80  one value for all
 
 loop    4 rows (b: 4) of 6 positions (t); LLVM vectorises each piece's loop, up to N bits at once
   lens  at indices, 32 bytes
@@ -66,8 +68,11 @@ loop    4 rows (b: 4) of 6 positions (t); LLVM vectorises each piece's loop, up 
   gain  a launch argument
   s     a launch argument
   out   contiguous, 96 bytes
+choice  each row is cut at the bounds; elements are tested in the parts that need it
+checks  `lens[b]` is in bounds: the host worked its indices out; rows test them too, ahead of the guards
 bytes   at most 128 read, 96 written; 1.17 of what a copy of the result moves
-code    rows over 1 axis, for CPU; not compiled yet; no such call was planned before"""
+code    rows over 1 axis, for CPU
+cache   code not compiled yet, plan not made yet"""  # noqa: E501
     )
 
 
@@ -317,9 +322,48 @@ def test_a_text_stays_within_a_page() -> None:
     pieces = "; ".join(f"i < {10 * p}: x*{p}" for p in range(1, 300))
     e = ew.kernel(pieces + "; else x").explain(np.zeros(5000, np.float32))
     assert len(e.pieces) == 300 and all(p.positions in (10, 2010) for p in e.pieces)
-    lines = str(e).splitlines()[1:]
+    lines = str(e).splitlines()
     assert len(lines) < 40 and max(map(len, lines)) <= 130
-    assert "… and 278 more pieces" in lines
+    assert "… and 282 more pieces" in lines and "… and 34 more lines" in lines
+    long = "[rows, columns]; " + " and ".join(f"(rows + columns < {n} or x > {n})" for n in range(9)) + ": x*2; else x"
+    names = ew.kernel(long.replace("x > 3", "a_name_that_is_long > 3")).explain(
+        np.zeros((500, 4000), np.float32), a_name_that_is_long=np.zeros((500, 4000))
+    )
+    assert max(map(len, str(names).splitlines())) <= 130 and "a_name_that_is_long" in str(names)
+
+
+def test_a_piece_has_bytes_of_its_own() -> None:
+    x, y, s = np.zeros(100, np.float32), np.zeros(100), np.zeros(5, np.float32)
+    e = ew.kernel("i < 10: x; i < 30: x + y; i < 40: s[i//10]; i > 1000: y; else 0").explain(x, y=y, s=s)
+    assert [(p.bytes_read, p.bytes_written) for p in e.pieces] == [
+        (40, 80),
+        (20 * 12, 160),
+        (20, 80),  # no more than there is of `s`
+        (0, 0),
+        (0, 60 * 8),
+    ]
+    assert sum(p.bytes_read for p in e.pieces) == e.bytes_read
+    inside = ew.kernel(SEED).explain(x, out=x)
+    assert [(p.bytes_read, p.bytes_written) for p in inside.pieces] == [(100, 100), (100, 100), (0, 0)]
+
+
+def test_what_is_left_of_a_piece_is_what_the_text_says() -> None:
+    e = ew.kernel("i < 20: 0; i < 50: 1; else x").explain(np.zeros(100, np.float32))
+    assert e.pieces[1].where == "i in [0, 50)" and e.pieces[1].segments == ((20, 50),)
+    assert "i in [20, 50) " in str(e) and "else [50, 100) " in str(e)
+
+
+def test_checks_of_a_call() -> None:
+    s, x = np.zeros(10, np.float32), np.zeros(1280, np.float32)
+    e = ew.kernel("s[i//128]*x + lut[clip(int(x), 0, len(lut)-1)]").explain(s=s, x=x, lut=s)
+    assert e.checks == (
+        "`s[i//128]` is in bounds: the host worked its indices out",
+        "`lut[clip(int(x), 0, len(lut)-1)]` is in bounds: proved, as `lut` is not empty",
+    )
+    assert "checks  `s[i//128]` is in bounds" in str(e)
+    many = ew.kernel(" + ".join(f"s[{k}]" for k in range(9))).explain(s=s, shape=4)
+    assert len(many.checks) == 9 and "… and 3 more" in str(many)
+    assert ew.kernel("x + 1").explain(x).checks == ()
 
 
 def test_the_command() -> None:

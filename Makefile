@@ -16,7 +16,7 @@ help:
 	@echo 'make test    build, then every test that can run here; TESTS="unit lit" runs some'
 	@echo 'make build   build into $(BUILD), importable from $(VENV)'
 	@echo 'make lint    what is checked without building;  make format mends it; make tidy looks deeper'
-	@echo 'make bench   the benchmarks;  make clean removes build/ and $(VENV)'
+	@echo 'make bench   every benchmark that can run here (BENCH=--list says which);  make clean removes build/ and $(VENV)'
 
 demo: build
 	@$(BIN)/python -m elsewise demo
@@ -60,8 +60,10 @@ format: $(VENV)/ready
 	@$(BIN)/ruff format --quiet
 	@$(SOURCES) '*.cpp' '*.h' | xargs -r $(BIN)/clang-format -i
 
+# matplotlib draws; what a benchmark needs beside it and is not there is named, and that benchmark is left out.
 bench: build
-	@$(BIN)/python benchmarks/first_floor.py
+	@$(PIP) install matplotlib==3.11.2 || echo 'no pictures: matplotlib could not be installed'
+	@$(BIN)/python benchmarks/everything.py $(BENCH)
 
 clean:
 	rm -rf build $(VENV) compile_commands.json

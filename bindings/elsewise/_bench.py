@@ -329,6 +329,14 @@ def _label(t: Timing) -> str:
     return t.name + (", caches cold" if t.cold else "")
 
 
+def _caches(b: Bench) -> str:
+    """What the calls find in the caches."""
+    warm = "caches warm: each finds what the call before left there"
+    if not any(t.cold for t in b.timings):
+        return warm
+    return f"{warm}; cold: after a write of {_FLUSH['cuda' if b.device.startswith('cuda') else 'cpu'] >> 20} MiB"
+
+
 def _table(b: Bench) -> list[str]:
     scale, unit = _unit(min(t.median for t in b.timings))
     rows: list[tuple[str, ...]] = [("", "median", "least", "greatest", "of copy", "moved at", "of copy's")]
@@ -349,10 +357,9 @@ def _table(b: Bench) -> list[str]:
     in_place = ", in place" if b.in_place else ""
     calls = f"{b.samples} samples" + (f" of {b.calls:,} calls" if b.calls > 1 else "")
     head = [
-        *b.rule.strip().splitlines(),
+        *_explain.shortened(b.rule),
         f"{b.signature}, shape {b.shape}{in_place}, on {b.device}, {b.versions}",
         "",
     ]
-    return [
-        line.rstrip() for line in (*head, *lines, "", f"{calls} each, taking turns; against plain torch: {b.check}")
-    ]
+    foot = [f"{calls} each, taking turns; {_caches(b)}", f"against plain torch: {b.check}"]
+    return [line.rstrip() for line in (*head, *lines, "", *foot)]

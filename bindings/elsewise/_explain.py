@@ -276,16 +276,21 @@ def _explanation(kernel: Kernel, found: dict[str, Any]) -> Explanation:
 # ---- text
 
 
+def shortened(rule: str) -> list[str]:
+    """The rule's lines, the long ones broken, and no more than fit above a table."""
+    lines = [part for line in rule.strip().splitlines() for part in textwrap.wrap(line, _WIDTH) or [""]]
+    if len(lines) <= _RULE_LINES:
+        return lines
+    return [*lines[: _RULE_LINES - 1], f"… and {len(lines) - _RULE_LINES + 1} more lines"]
+
+
 def _head(e: Explanation) -> list[str]:
-    lines = [part for line in e.rule.strip().splitlines() for part in textwrap.wrap(line, _WIDTH) or [""]]
-    if len(lines) > _RULE_LINES:
-        lines = [*lines[: _RULE_LINES - 1], f"… and {len(lines) - _RULE_LINES + 1} more lines"]
     what = f"{e.signature}, shape {e.shape}"
     if e.offset is not None:
         what += f" at {e.offset} of {e.domain}"
     if e.strides != _contiguous(e.shape):
         what += f", strides {e.strides}"
-    return [*lines, f"{what}, on {e.device}"]
+    return [*shortened(e.rule), f"{what}, on {e.device}"]
 
 
 def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -49,6 +49,9 @@ def test_cold_caches(torch: Any) -> None:
     b = ew.kernel("x * 2").bench(torch.ones(100), repeats=2, cold=True)
     assert [t.cold for t in b.timings] == [False] * 3 + [True] * 3
     assert b.seconds(cold=True) > 0 and "copy, caches cold" in str(b)
+    assert "caches warm: each finds what the call before left there; cold: after a write of 0 MiB" in str(b)
+    warm = str(ew.kernel("x * 2").bench(torch.ones(100), repeats=2))
+    assert "caches warm" in warm and "cold" not in warm
 
 
 def test_nothing_of_the_callers_is_written(torch: Any) -> None:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 _SHOWN, _RULE_LINES = 20, 6  # pieces and lines of the rule in a text
 _CHECKS = 6
 _WIDTH = 130  # columns of a text
-_COLUMNS = ("piece", "where", "positions", "share", "reads", "bytes read", "written", "does")
+_TITLES = "piece, where, positions, share, reads, bytes read, written, does"
+_COLUMNS = tuple(_TITLES.split(", "))
 _RIGHT = (2, 3, 5, 6)  # columns of numbers
 
 

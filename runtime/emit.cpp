@@ -133,7 +133,7 @@ std::string choose_form(const Typing &typing, size_t rank, const EmitRequest &re
     for (const Operand &o : typing.operands) inputs.push_back(o.zero_dim ? Dims(rank, 0) : stride);
     const Loop loop = make_loop(ref(domain), ref(stride), inputs, positions_in(typing, ref(dims), rank));
     form = make_form(loop, typing.typed.result, typing.operands, typing.positions.flat, machine, ref(dims),
-                     request.flat ? longest_flat_row : 0);
+                     {.longest_flat = request.flat ? longest_flat_row : 0});
   } else {
     Loop loop;
     loop.out.inner = 1;

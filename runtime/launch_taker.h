@@ -17,15 +17,14 @@ using LaunchTaker = std::function<void(const Kernel &, const Geometry &, std::sp
 /// While one lives, CUDA plans of this thread need no driver, compile nothing, and hand their launches to it.
 class TakeLaunches {
 public:
-  /// `longest`: rows of more positions never run in the flat form.
-  explicit TakeLaunches(const LaunchTaker &, int64_t longest = longest_flat_row);
+  explicit TakeLaunches(const LaunchTaker &, const FormLimits & = {});
   ~TakeLaunches();
   TakeLaunches(const TakeLaunches &) = delete;
 };
 
 /// The taker of this thread, or null.
 const LaunchTaker *launch_taker();
-/// What TakeLaunches says of this thread, else longest_flat_row.
-int64_t longest_flat();
+/// What TakeLaunches says of the plans of this thread, else what they are.
+const FormLimits &form_limits();
 
 } // namespace elsewise::api

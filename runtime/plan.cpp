@@ -164,6 +164,7 @@ Result<std::shared_ptr<Plan>> make_plan(const Spec &spec, const Call &call) {
     llvm::SmallVector<Dims, 8> strides;
     for (const PlannedOperand &o : plan.operands) strides.push_back(o.tensor ? o.stride : Dims(domain.size(), 0));
     plan.loop = make_loop(domain, ref(plan.stride), {strides.data(), strides.size()}, used, whole);
+    if (plan.machine == Machine::Cuda) bring_tiled_axis(plan.loop, plan.typing->operands, form_limits());
   } else {
     plan.loop.inputs.resize(plan.operands.size());
     plan.loop.out.inner = 1;
@@ -172,8 +173,10 @@ Result<std::shared_ptr<Plan>> make_plan(const Spec &spec, const Call &call) {
     return refuse(spec, Fault::Value, why);
   for (Form *form : {&plan.form, &plan.form_in_place}) {
     const bool skips = skips_memory(plan.typing->kernel, form == &plan.form_in_place);
+    FormLimits limits = form_limits();
+    if (skips) limits.longest_flat = std::min(limits.longest_flat, longest_flat_row_of_skipping);
     *form = make_form(plan.loop, plan.dtype, plan.typing->operands, plan.typing->positions.flat, plan.machine, axes,
-                      std::min(skips ? longest_flat_row_of_skipping : longest_flat_row, longest_flat()));
+                      limits);
     // A rule that asks for no position has the same code in a window.
     form->window = plan.in_window && (used.flat || std::count(used.dims.begin(), used.dims.end(), true) != 0);
     for (const PlannedOperand &o : plan.operands) // an axis of one element that is no element's own is read at 0

@@ -96,7 +96,7 @@ std::string start_cuda(const Plan &plan, const Call &call, Ready &ready) {
   const Launch &launch = *ready.launch;
   const Kernel &k = launch.variant->kernel;
   Geometry g = geometry(k, k.form, plan.loop.rows, plan.loop.extent, reinterpret_cast<uintptr_t>(call.out->data),
-                        ref(plan.loop.out.rows));
+                        ref(plan.loop.out.rows), ref(plan.loop.lengths));
   LiveRanges live;
   if (launch.shift >= 0) ready.slots[launch.shift].integer = g.shift;
   if (launch.blocks >= 0) ready.slots[launch.blocks].integer = g.blocks;
@@ -110,16 +110,16 @@ std::string start_cuda(const Plan &plan, const Call &call, Ready &ready) {
 }
 
 thread_local const LaunchTaker *taker_of_thread = nullptr;
-thread_local int64_t longest_of_thread = longest_flat_row;
+thread_local FormLimits limits_of_thread;
 
 } // namespace
 
-TakeLaunches::TakeLaunches(const LaunchTaker &taker, int64_t longest) {
-  taker_of_thread = &taker, longest_of_thread = longest;
+TakeLaunches::TakeLaunches(const LaunchTaker &taker, const FormLimits &limits) {
+  taker_of_thread = &taker, limits_of_thread = limits;
 }
-TakeLaunches::~TakeLaunches() { taker_of_thread = nullptr, longest_of_thread = longest_flat_row; }
+TakeLaunches::~TakeLaunches() { taker_of_thread = nullptr, limits_of_thread = {}; }
 const LaunchTaker *launch_taker() { return taker_of_thread; }
-int64_t longest_flat() { return longest_of_thread; }
+const FormLimits &form_limits() { return limits_of_thread; }
 
 std::string launch_cuda(const Variant &variant, Device device, const Geometry &g, void *stream,
                         std::span<void *const> parameters) {

@@ -169,7 +169,7 @@ void KernelPrinter::print_whole(Lines &out, DType d) const {
 
 // Structs, and the two functions that know the tile.
 void KernelPrinter::print_tools(Lines &out) {
-  const int64_t width = int64_t(block_threads) * v_;
+  const int64_t width = form_.tile ? tile_width(form_) : int64_t(block_threads) * v_;
   if (v_ > 1 && !nothing_)
     for (DType d : vector_types_) {
       out.add(0, "struct alignas(" + num(std::min(16, v_ * bytes(d))) + ") " + vector_type(d) + " {");
@@ -213,8 +213,8 @@ void KernelPrinter::print_head(Lines &out) const {
     if (end == std::string_view::npos) break;
     source.remove_prefix(end + 1);
   }
-  static constexpr const char *how[] = {" (unused)",          "",           " (any alignment)",
-                                        " (one value a row)", " (strided)", " (a row for all)"};
+  static constexpr const char *how[] = {
+      " (unused)", "", " (any alignment)", " (one value a row)", " (strided)", " (a row for all)", " (along the rows)"};
   std::string line;
   for (uint32_t a = 0; a < k_.arguments.size(); ++a) {
     const ArgType &type = k_.arguments[a].type;
@@ -233,6 +233,7 @@ void KernelPrinter::print_head(Lines &out) const {
           : form_.rows == 0 ? "; one row"
                             : "; rows over " + num(form_.rows) + (form_.rows == 1 ? " axis" : " axes");
   if (form_.flat) line += ", one behind the other";
+  if (form_.tile) line += ", in tiles of " + num(form_.tile);
   if (form_.window) line += "; a window of its domain";
   if (form_.segments) line += "; pieces by segments";
   line += "; " + num(v_) + (v_ == 1 ? " position a thread" : " positions a thread");
@@ -286,20 +287,24 @@ std::string KernelPrinter::run() {
   } else {
     if (form_.many) print_item(code);
     print_reciprocals(code);
-    print_origin(code);
-    print_bounds(code);
-    if (v_ == 1) form_.segments ? print_segments(code) : print_single(code);
+    if (form_.tile) print_tiles(code);
     else {
-      choose_early();
-      form_.segments ? print_segments(body) : print_body(body);
-      print_vectors(code);
-      if (masked_ && early_.empty()) print_mask(code);
-      print_variables(code, body.str());
-      if (!early_.empty()) {
-        print_early(code);
-        print_mask(code);
+      print_origin(code);
+      print_ends(code);
+      print_bounds(code);
+      if (v_ == 1) form_.segments ? print_segments(code) : print_single(code);
+      else {
+        choose_early();
+        form_.segments ? print_segments(body) : print_body(body);
+        print_vectors(code);
+        if (masked_ && early_.empty()) print_mask(code);
+        print_variables(code, body.str());
+        if (!early_.empty()) {
+          print_early(code);
+          print_mask(code);
+        }
+        code.append(body);
       }
-      code.append(body);
     }
   }
   code.add(0, "}");

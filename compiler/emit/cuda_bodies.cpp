@@ -24,6 +24,8 @@ std::string KernelPrinter::element(uint32_t a, bool lanes) const {
     return name + "[p]";
   case Access::Scalar:
     return name + (lanes ? "[c + k]" : "[p]");
+  case Access::Tiled:
+    return tiles_[a] + (lanes ? "[c + k][row]" : "[p][row]");
   default:
     break;
   }
@@ -67,18 +69,19 @@ std::string KernelPrinter::call(const std::string &name, const Reads &r, bool la
 
 void KernelPrinter::conditional(Lines &out, int indent, const std::string &head, const std::string &body) const {
   const std::string line = head + (head.empty() ? "" : " ") + body;
-  if (indent + line.size() <= columns) {
+  const size_t base = out.base();
+  if (base + indent + line.size() <= columns) {
     out.add(indent, line);
     return;
   }
   const size_t last = head.rfind(" && ");
-  if (indent + head.size() > columns && last != std::string::npos) {
+  if (base + indent + head.size() > columns && last != std::string::npos) {
     out.add(indent, head.substr(0, last + 3));
     out.add(indent + int(head.find('(')) + 1, head.substr(last + 4));
   } else if (!head.empty()) out.add(indent, head);
   const int inner = head.empty() ? indent : indent + 2;
   const size_t open = body.rfind("(", body.find(' ', body.find('(')));
-  if (inner + body.size() <= columns || open == std::string::npos) {
+  if (base + inner + body.size() <= columns || open == std::string::npos) {
     out.add(inner, body);
     return;
   }
@@ -139,7 +142,7 @@ void KernelPrinter::print_straight(Lines &out, int indent, size_t p, bool have) 
 // The first-match chain at p; by lane, the value goes to v.at[k] and stays in registers.
 void KernelPrinter::print_matches(Lines &out, int indent, bool lanes) {
   const std::string target = lanes ? "v.at[k]" : out_ + (form_.out == Access::Strided ? "[p * out_stride]" : "[p]");
-  const char *skip = v_ == 1 ? "return;" : "continue;";
+  const char *skip = v_ == 1 && !form_.tile ? "return;" : "continue;";
   for (size_t p = 0; p < count_; ++p) {
     std::string condition = always(p) ? "" : matches(p);
     if (residual(p)) {
@@ -160,11 +163,12 @@ void KernelPrinter::print_chain(Lines &out, int indent) {
 
 // One statement stands on the loop's own line, where there is room.
 void KernelPrinter::print_loop(Lines &out, int indent, const std::string &head, bool lanes) {
-  Lines matches;
+  Lines matches(out.base());
   print_matches(matches, indent + 2, lanes);
   const std::string text = matches.str();
   if (matches.count() == 1 && text.find("if (") == std::string::npos) {
-    conditional(out, indent, head, text.substr(indent + 2, text.size() - indent - 3));
+    const size_t at = size_t(out.base()) + indent + 2;
+    conditional(out, indent, head, text.substr(at, text.size() - at - 1));
     return;
   }
   out.add(indent, head);

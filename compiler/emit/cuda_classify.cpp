@@ -147,10 +147,14 @@ void KernelPrinter::print_origin(Lines &out) {
                                                                                : "first * pitch;"));
 }
 
+void KernelPrinter::print_ends(Lines &out) {
+  std::vector<std::string> ends{"hi = local(extent - first)"};
+  if (v_ > 1) ends.insert(ends.begin(), "lo = local(-first)");
+  out.statements(2, "const int ", ends);
+}
+
 void KernelPrinter::print_bounds(Lines &out) {
   auto statement = [&](std::vector<std::string> items) { out.statements(2, "const int ", items); };
-  if (v_ > 1) statement({"lo = local(-first)", "hi = local(extent - first)"});
-  else statement({"hi = local(extent - first)"});
   std::vector<NodeId> rows;
   for (const Local &l : locals_)
     if (l.row != no_node) rows.push_back(l.row);

@@ -14,7 +14,7 @@ inline std::string conjunction(const std::string &a, const std::string &b) {
 }
 
 /// Prints one kernel. The parts stand in cuda.cpp (the whole and its signature), cuda_names.cpp, cuda_classify.cpp,
-/// cuda_values.cpp, cuda_bodies.cpp, cuda_flat.cpp, cuda_segments.cpp and cuda_list.cpp.
+/// cuda_values.cpp, cuda_bodies.cpp, cuda_flat.cpp, cuda_segments.cpp, cuda_tiles.cpp and cuda_list.cpp.
 class KernelPrinter {
 public:
   explicit KernelPrinter(const Kernel &k)
@@ -38,7 +38,8 @@ private:
   // cuda_classify.cpp
   void choose_pieces();
   void print_origin(Lines &);
-  void print_bounds(Lines &);
+  void print_ends(Lines &);   // of the row
+  void print_bounds(Lines &); // of the pieces
   void print_vectors(Lines &);
   void print_mask(Lines &);
   struct Words { // around a bound where a range begins, and before one where it ends
@@ -95,6 +96,7 @@ private:
   std::vector<std::string> vector_loads(std::vector<std::string> *gathered = nullptr);
   // cuda_segments.cpp
   void print_segments(Lines &);
+  void print_segment_body(Lines &, bool loaded);
   void print_segment_tools(Lines &) const;
   void print_search(Lines &, const std::string &own) const;
   void print_segment_value(Lines &, int indent, const std::string &segment, bool lanes);
@@ -105,6 +107,12 @@ private:
   // cuda_list.cpp
   void print_list_tools(Lines &) const;
   void print_item(Lines &) const;
+  // cuda_tiles.cpp
+  std::string row_offset(SlotKind, uint32_t index, const std::string &stride, const std::string &first) const;
+  void print_tile_place(Lines &);
+  void print_tile_loads(Lines &);
+  void print_tile_row(Lines &);
+  void print_tiles(Lines &);
   // cuda.cpp
   void print_variables(Lines &, const std::string &body);
   void print_pieces(Lines &);
@@ -177,6 +185,7 @@ private:
   std::vector<std::string> values_;             // by argument: a Broadcast operand's value; flat: where a row begins
   std::string column_;                          // flat: the position in a row
   bool enters_ = false;                         // flat: a row has values of its own
+  std::vector<std::string> tiles_;              // by argument: a Tiled operand's shared memory
   std::string outs_;                            // name of its vector pointer
   std::vector<std::string> strides_;            // by argument: what its stride parameters' names begin with
   std::vector<std::vector<Bound>> bounds_;      // by piece, by box

@@ -19,6 +19,7 @@ static constexpr const char *reserved[] = {
     "wchar_t", "while", "xor", "xor_eq", "linux", "unix", "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize",
     // the kernel's own words
     "elsewise", "whole", "Live", "live", "Segments", "segments", "segment_at", "rowbase", "out_stride", "entry", "i"};
+static constexpr const char *tile_words[] = {"top", "bands", "height", "lane", "own", "q"}; // of Form::tile
 static constexpr const char *list_words[] = {"Items", "items", "item", "item_of", "block"}; // of Form::many
 
 // Those of the kernel's own words that mean nothing inside a device function, whose parameters may have such a name.
@@ -80,6 +81,7 @@ bool KernelPrinter::holds_small(NodeId n) const {
 void KernelPrinter::choose_names() {
   for (const char *word : reserved) names_.taken.insert(word);
   if (form_.many) names_.taken.insert(std::begin(list_words), std::end(list_words));
+  if (form_.tile) names_.taken.insert(std::begin(tile_words), std::end(tile_words));
   for (const std::string_view word : body_words) names_.taken.emplace(word);
   if (form_.segments)
     for (const char *word : {"from", "to", "mine", "now", "inside", "end"}) names_.taken.insert(word);
@@ -206,6 +208,7 @@ void KernelPrinter::choose_names() {
     pointers_.push_back(same_view(a) ? outs_ : how == Access::Vector ? names_.fresh(names_.args[a] + "s") : "");
     const char *of_row = how == Access::Broadcast ? "_value" : form_.flat && how == Access::Strided ? "_row" : "";
     values_.push_back(*of_row ? names_.fresh(names_.args[a] + of_row) : "");
+    tiles_.push_back(how == Access::Tiled ? names_.fresh(names_.args[a] + "_tile") : "");
   }
 }
 

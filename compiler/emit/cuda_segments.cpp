@@ -110,7 +110,6 @@ void KernelPrinter::print_segments(Lines &out) {
     return print_segment_value(out, 2, "mine", false);
   }
   const bool early = loads_early();
-  const std::vector<size_t> list = segment_bodies();
   out.add(2, "const bool inside = lo <= c && z <= hi;");
   if (early) {
     const std::vector<std::string> loads = vector_loads();
@@ -123,16 +122,22 @@ void KernelPrinter::print_segments(Lines &out) {
     }
   }
   print_search(out, "c");
+  print_segment_body(out, early);
+}
+
+// What a thread does once it knows its segment. `loaded`: its vectors are.
+void KernelPrinter::print_segment_body(Lines &out, bool loaded) {
+  const std::vector<size_t> list = segment_bodies();
   const std::string alone = "inside && first + z <= segments.begin[mine + 1]";
   auto straight = [&](int indent, size_t p) {
     entry_ = "segments.entry[mine]";
-    if (!identity(p)) print_straight(out, indent, p, early);
+    if (!identity(p)) print_straight(out, indent, p, loaded);
   };
   const bool lanes = list.size() <= most_lane_bodies;
   auto mixed = [&](int indent) {
     if (!lanes) return print_segment_chain(out, indent);
     out.add(indent, "if (inside) {");
-    print_segment_lanes(out, indent + 2, early);
+    print_segment_lanes(out, indent + 2, loaded);
     out.add(indent, "} else {");
     print_segment_chain(out, indent + 2);
     out.add(indent, "}");
@@ -143,7 +148,7 @@ void KernelPrinter::print_segments(Lines &out) {
     out.add(2, "if (" + alone + ") {", "in one segment");
     straight(4, list[0]);
     out.add(2, "} else if (inside) {", "in several: chosen by lane");
-    print_segment_lanes(out, 4, early);
+    print_segment_lanes(out, 4, loaded);
     out.add(2, "} else {", "an end of the row");
     print_segment_chain(out, 4);
     out.add(2, "}");

@@ -11,6 +11,7 @@ static size_t width(std::string_view s) {
 }
 
 void Lines::add(int indent, std::string code, std::string comment) {
+  indent += base_;
   lines_.push_back({std::string(indent, ' ') + code, std::move(comment), indent});
 }
 
@@ -18,7 +19,7 @@ void Lines::statements(int indent, std::string_view head, const std::vector<std:
   std::string line;
   size_t on_line = 0;
   for (const std::string &item : items) {
-    if (on_line && indent + width(line) + 2 + width(item) + 1 > columns) {
+    if (on_line && base_ + indent + width(line) + 2 + width(item) + 1 > columns) {
       add(indent, line + ";", std::move(comment));
       comment.clear(), on_line = 0;
     }
@@ -31,11 +32,12 @@ void Lines::list(int indent, std::string_view open, const std::vector<std::strin
                  std::string comment) {
   std::string line(open);
   const size_t inner = indent + width(open);
+  const size_t base = base_;
   bool first = true, broken = false;
   for (size_t k = 0; k < items.size(); ++k) {
     const std::string item = items[k] + (k + 1 < items.size() ? "," : std::string(tail));
     const size_t start = broken ? inner + width(line) : indent + width(line);
-    if (!first && start + 1 + width(item) > columns) {
+    if (!first && base + start + 1 + width(item) > columns) {
       add(int(broken ? inner : indent), line);
       broken = true, line = item;
     } else line += (first ? "" : " ") + item;
@@ -46,6 +48,7 @@ void Lines::list(int indent, std::string_view open, const std::vector<std::strin
 }
 
 void Lines::comment(int indent, std::string_view text) {
+  indent += base_;
   const size_t room = columns - indent - 3;
   while (width(text) > room) {
     // The last blank that keeps the line inside the limit; a word longer than a line stays whole.

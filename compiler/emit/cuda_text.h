@@ -12,6 +12,9 @@ inline constexpr size_t columns = 120;
 
 class Lines {
 public:
+  /// `base`: of all lines, so that what prints at one indentation prints inside a loop as well.
+  explicit Lines(int base = 0) : base_(base) {}
+  int base() const { return base_; }
   /// One line of code; a comment that would pass the column limit goes above the line instead.
   void add(int indent, std::string code, std::string comment = "");
   /// `head item, item, item tail`, in as many statements as the column limit asks for. Nothing is printed without
@@ -33,6 +36,7 @@ private:
     int indent = 0;
   };
   std::vector<Line> lines_;
+  int base_;
 };
 
 /// `text` made safe inside a `//` comment: no line break, no control character, no backslash at the end.

@@ -867,7 +867,10 @@ private:
 
   // Inner strides; null is 1.
   Value *out_inner() { return k.form.out == Access::Strided ? required(SlotKind::OutInner) : nullptr; }
-  Value *in_inner(uint32_t a) { return access(a) == Access::Strided ? required(SlotKind::InInner, a) : nullptr; }
+  Value *in_inner(uint32_t a) { // tiles are for GPUs: what they would hold is strided here
+    const bool strided = access(a) == Access::Strided || access(a) == Access::Tiled;
+    return strided ? required(SlotKind::InInner, a) : nullptr;
+  }
 
   Value *element(Value *here, DType d, Value *inner) {
     return b.CreateInBoundsGEP(arithmetic.memory_type(d), here, inner ? b.CreateMul(t, inner) : t);

@@ -176,7 +176,8 @@ std::vector<SlotInfo> slots(const Kernel &k, Backend backend) {
     for (uint32_t r = 0; moved(a) && r < rows; ++r) add(SlotKind::InStride, a, r);
   if (f.out == Access::Strided) add(SlotKind::OutInner);
   for (uint32_t a = 0; a < arguments; ++a)
-    if (read(a) && (f.args[a] == Access::Strided || f.args[a] == Access::Column)) add(SlotKind::InInner, a);
+    if (read(a) && (f.args[a] == Access::Strided || f.args[a] == Access::Column || f.args[a] == Access::Tiled))
+      add(SlotKind::InInner, a);
   for (const uint32_t a : tables)
     for (uint32_t axis = 0, rank = uint32_t(k.arguments[a].type.rank); axis < rank; ++axis)
       if (axis + 1 < rank || !is_dense(k, a)) add(SlotKind::TableStride, a, axis);
@@ -188,5 +189,17 @@ std::vector<SlotInfo> slots(const Kernel &k, Backend backend) {
   if (segments) add(SlotKind::Segments);
   return list;
 }
+
+int tile_threads(const Form &f) { return f.vector > 1 ? 8 : 32; }
+int tile_width(const Form &f) { return tile_threads(f) * f.vector; }
+
+int tile_pitch(const Form &f, int bytes) {
+  // A warp reads at 8 places that are V positions apart, in 4 rows of the tile; where V is 1 at 32 places, in one row.
+  // The former should be 16 bytes apart modulo the 128 of all banks, the latter 4.
+  const int apart = f.vector > 1 ? 16 : 4;
+  return f.tile + std::max(1, apart / (f.vector * bytes));
+}
+
+int64_t tile_bytes(const Form &f, int bytes) { return int64_t(tile_width(f)) * tile_pitch(f, bytes) * bytes; }
 
 } // namespace elsewise

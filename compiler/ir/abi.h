@@ -32,7 +32,7 @@ enum class SlotKind : uint8_t {
   OutStride,   // i64, elements: output's stride along row axis `index`
   InStride,    // i64, elements: argument `index`'s stride along row axis `box`
   OutInner,    // i64, elements: output's inner stride                        (out access Strided)
-  InInner,     // i64, elements: argument `index`'s inner stride              (access Strided)
+  InInner,     // i64, elements: argument `index`'s inner stride              (access Strided or Tiled)
   TableStride, // i64, elements: argument `index`'s own stride along its axis `box`, for reads at indices (the last axis
                // of a Form::dense one has none); 0 for an axis of length 1 that every read takes at the own position
   Inverse,     // uint32, uint64 (`box`: its bits): n / length as a product, of the extent (`index` 0) or of row axis
@@ -115,5 +115,16 @@ uint8_t bound_axis(const Kernel &, const SlotInfo &);
 uint32_t bound_slot(const Kernel &, const std::vector<SlotInfo> &, NodeId bound, uint8_t axis);
 
 inline constexpr int block_threads = 256; // threads a block in one-row form: a block covers 256 * V positions
+
+/// With Form::tile: threads along the inner axis, and positions that a tile has there. Eight vectors of `out` are a
+/// line of memory.
+int tile_threads(const Form &);
+int tile_width(const Form &);
+/// Elements of `bytes` from one position of a tile to the next in shared memory: its rows, and a few more, so that the
+/// threads of a warp read from different banks.
+int tile_pitch(const Form &, int bytes);
+/// Shared memory that a Tiled argument of `bytes` an element takes; all of a block may have `most_tile_bytes`.
+int64_t tile_bytes(const Form &, int bytes);
+inline constexpr int64_t most_tile_bytes = 48 * 1024;
 
 } // namespace elsewise

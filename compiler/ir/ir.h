@@ -177,6 +177,7 @@ enum class Access : uint8_t {
   Broadcast, // inner stride 0: read once a row
   Strided,   // any other inner stride; in the flat form also any other rows
   Column,    // Form::flat alone: any inner stride, and the same in every row
+  Tiled,     // Form::tile alone: any other inner stride, and along row axis 0 the elements are neighbours
 };
 
 /// Layout class: what of shapes, strides and alignment decides code. Everything else of them is a launch argument.
@@ -196,6 +197,8 @@ struct Form {
   std::vector<bool> same_view; // by argument: the identical view as `out`: no restrict, one pointer
   std::vector<bool> dense;     // by argument: read at indices, and its last axis is contiguous; may be shorter
   uint8_t vector = 4;          // V: positions a thread (GPU)
+  uint8_t tile = 0; // rows > 0, GPU: a block takes this many rows along row axis 0, tile_width() positions of each, and
+                    // brings its part of Tiled arguments to shared memory first; 0: no argument is Tiled
   uint16_t many = 0; // rows == 0: a launch takes a list of tensors, in this many bytes of launch arguments (GPU)
   // Where the kernel's axes went: an index into Kernel::axes, or no_axis where the loop's axis holds no position that a
   // node uses. An axis of length 1 is in no loop: its position is 0.

@@ -30,7 +30,7 @@ const char *spelling(LogicOp op) {
 bool is_form_word(std::string_view s) {
   const bool row_axis = s.size() > 1 && s[0] == 'r' && s.find_first_not_of("0123456789", 1) == s.npos;
   return row_axis || s == "inner" || s == "pitched" || s == "wide" || s == "narrow" || s == "window" || s == "many" ||
-         s == "flat" || s == "segments";
+         s == "flat" || s == "tile" || s == "segments";
 }
 
 CompareOp mirrored(CompareOp op) {

@@ -210,7 +210,7 @@ void check(raw_ostream &out, const Check &c) {
 }
 
 void form(raw_ostream &out, const Kernel &k) {
-  static constexpr const char *access[] = {"absent", "vector", "scalar", "broadcast", "strided", "column"};
+  static constexpr const char *access[] = {"absent", "vector", "scalar", "broadcast", "strided", "column", "tiled"};
   const Form &f = k.form;
   out << "  form rows(" << int(f.rows) << ") vector " << int(f.vector) << " out " << access[int(f.out)];
   for (size_t a = 0; a < f.args.size(); ++a) {
@@ -227,6 +227,7 @@ void form(raw_ostream &out, const Kernel &k) {
   if (f.wide) out << " wide";
   if (f.narrow) out << " narrow";
   if (f.window) out << " window";
+  if (f.tile) out << " tile(" << int(f.tile) << ')';
   if (f.many) out << " many(" << f.many << ')';
   if (f.flat) out << " flat";
   if (f.segments) out << " segments " << f.segments;

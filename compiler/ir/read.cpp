@@ -15,7 +15,7 @@
 namespace elsewise {
 namespace {
 
-constexpr std::string_view accesses[] = {"absent", "vector", "scalar", "broadcast", "strided", "column"};
+constexpr std::string_view accesses[] = {"absent", "vector", "scalar", "broadcast", "strided", "column", "tiled"};
 constexpr uint64_t most_axes = 64;
 
 bool digit(char c) { return c >= '0' && c <= '9'; }
@@ -595,7 +595,8 @@ private:
       at = named ? at : begin;
       if (!named && f.args.empty() && (done() || own_word())) break; // a form that has not reached its arguments yet
       if (!named) expected("the argument " + ticked(a.name));
-      f.args.push_back(Access(choice(accesses, "`absent`, `vector`, `scalar`, `broadcast`, `strided` or `column`")));
+      f.args.push_back(
+          Access(choice(accesses, "`absent`, `vector`, `scalar`, `broadcast`, `strided`, `column` or `tiled`")));
       f.same_view.push_back(is("same"));
       f.dense.push_back(is("dense"));
     }
@@ -606,6 +607,7 @@ private:
     f.wide = is("wide");
     f.narrow = is("narrow");
     f.window = is("window");
+    if (is("tile")) want("("), f.tile = uint8_t(number<unsigned>(1, 255)), want(")");
     if (is("many")) want("("), f.many = number<uint16_t>(1, 65535), want(")");
     f.flat = is("flat");
     if (is("segments")) f.segments = uint16_t(number<unsigned>(1, 65535));

@@ -219,6 +219,15 @@ std::string form(const Kernel &k) {
   if (f.vector > 16 || f.vector & (f.vector - 1)) return "gives a thread positions that are no power of two up to 16";
   if (f.many && (f.rows || f.window || item_layout(k).capacity < 1))
     return "takes a list, but has rows or a window, or no room for one item";
+  if (f.tile && (!f.rows || f.flat || f.out != Access::Vector))
+    return "has tiles, but no rows, or flat ones, or a strided output";
+  if (f.tile && f.tile != 32 && f.tile != 64 && f.tile != 128) return "has tiles of other than 32, 64 or 128 rows";
+  if (!f.tile && std::count(f.args.begin(), f.args.end(), Access::Tiled))
+    return "brings arguments in tiles, and has none";
+  int64_t shared = 0;
+  for (size_t a = 0; f.vector && a < f.args.size(); ++a)
+    if (f.args[a] == Access::Tiled) shared += tile_bytes(f, bytes(k.arguments[a].type.dtype));
+  if (shared > most_tile_bytes) return "has tiles that take more shared memory than a block has";
   return f.vector ? "" : "has no positions a thread";
 }
 

@@ -11,13 +11,20 @@ namespace elsewise {
 static int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
 Geometry geometry(const Kernel &kernel, const Form &form, int64_t rows, int64_t extent, uintptr_t out_address,
-                  std::span<const int64_t> out_row_strides) {
+                  std::span<const int64_t> out_row_strides, std::span<const int64_t> row_lengths) {
   Geometry g;
   const int64_t v = form.vector;
   g.shift = int64_t(out_address / bytes(kernel.outputs[0]) % v);
   if (rows <= 0 || extent <= 0) return g;
   if (form.rows == 0 || form.flat) {
     g.grid = unsigned(ceil_div(rows * extent + g.shift, block_threads * v));
+    return g;
+  }
+  if (form.tile) { // rows of one block are those of one step along the other axes; each starts at the same place
+    const int64_t length = form.rows == 1 ? rows : row_lengths[0];
+    g.block_x = unsigned(tile_threads(form)), g.block_y = block_threads / g.block_x;
+    g.blocks = unsigned(ceil_div(extent + g.shift, tile_width(form)));
+    g.grid = unsigned(int64_t(g.blocks) * ceil_div(length, form.tile) * (rows / length));
     return g;
   }
   const bool same_start =

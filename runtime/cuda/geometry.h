@@ -18,8 +18,9 @@ struct Geometry {
 
 /// `out_row_strides`: out's strides along the row axes, in elements (row form only). They tell whether every row starts
 /// at the same place in its vector; without them the worst is assumed, which costs blocks but is always right.
+/// `row_lengths`: of the row axes, or of all but the slowest (Form::tile with more than one of them only).
 Geometry geometry(const Kernel &, const Form &, int64_t rows, int64_t extent, uintptr_t out_address,
-                  std::span<const int64_t> out_row_strides = {});
+                  std::span<const int64_t> out_row_strides = {}, std::span<const int64_t> row_lengths = {});
 
 /// One box of a piece with its ends clamped to [0, n]; an open end is 0 or n.
 struct BoxBounds {

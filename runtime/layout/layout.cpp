@@ -185,22 +185,83 @@ static void flatten(Form &form, const Loop &loop, DType out, std::span<const Ope
   form.flat = true, form.vector = uint8_t(width), form.args = std::move(args);
 }
 
+// A warp that walks row axis `d` of the input finds neighbours in memory, and one that walks the inner axis does not.
+static bool runs_along(const Loop &loop, size_t input, const Operand &operand, size_t d, int64_t least) {
+  constexpr int sector = 32; // bytes that memory gives at once
+  const Walk &w = loop.inputs[input];
+  const int64_t along = magnitude(w.rows[d]), inside = magnitude(w.inner), size = bytes(operand.dtype);
+  return operand.read && !operand.zero_dim && along > 0 && along <= sector / 2 / size && inside > along &&
+         inside >= std::min(sector / size, least);
+}
+
+void bring_tiled_axis(Loop &loop, std::span<const Operand> inputs, const FormLimits &limits) {
+  if (loop.out.inner != 1 || loop.extent < limits.least_tiled) return;
+  size_t best = 0;
+  int64_t most = 0;
+  for (size_t d = 0; d < loop.lengths.size(); ++d) {
+    int64_t size = 0;
+    for (size_t k = 0; k < inputs.size(); ++k)
+      if (loop.lengths[d] >= limits.least_tiled && runs_along(loop, k, inputs[k], d, limits.least_tiled))
+        size += bytes(inputs[k].dtype);
+    if (size > most) best = d, most = size;
+  }
+  if (best == 0) return;
+  auto bring = [&](auto &by_axis) { std::rotate(by_axis.begin(), by_axis.begin() + best, by_axis.begin() + best + 1); };
+  bring(loop.lengths), bring(loop.pitches), bring(loop.row_dims), bring(loop.out.rows);
+  for (Walk &w : loop.inputs) bring(w.rows);
+}
+
+// Tiles along row axis 0 for the inputs that run along it, and the vector that suits them.
+static void choose_tiles(Form &form, const Loop &loop, DType out, std::span<const Operand> inputs, int64_t least) {
+  if (loop.out.inner != 1 || loop.lengths.empty() || loop.extent < least || loop.lengths[0] < least) return;
+  Form with = form;
+  int narrowest = 16, widest = 1;
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    if (!runs_along(loop, k, inputs[k], 0, least)) continue;
+    with.args[k] = Access::Tiled;
+    narrowest = std::min(narrowest, bytes(inputs[k].dtype)), widest = std::max(widest, bytes(inputs[k].dtype));
+  }
+  if (with.args == form.args) return;
+  with.vector = uint8_t(std::max(1, std::min<int>(vector_width(out, loop, inputs), 32 / widest)));
+  // All rows of a tile begin at the same place in a vector, or there are no vectors.
+  for (const int64_t step : loop.out.rows)
+    if (step % with.vector) with.vector = 1;
+  // A line of memory of the narrowest, and two of the others; short axes have short tiles.
+  with.tile = loop.lengths[0] <= 32 ? 32 : narrowest == 1 ? 128 : 64;
+  auto shared_bytes = [&] {
+    int64_t sum = 0;
+    for (size_t k = 0; k < inputs.size(); ++k)
+      if (with.args[k] == Access::Tiled) sum += tile_bytes(with, bytes(inputs[k].dtype));
+    return sum;
+  };
+  while (shared_bytes() > most_tile_bytes && with.tile > 32) with.tile /= 2;
+  if (shared_bytes() > most_tile_bytes) return;
+  // The last tile's idle rows count too.
+  auto near = [&](const Walk &w) {
+    return __int128(magnitude(w.rows[0])) * (loop.lengths[0] + 2 * with.tile) < 1 << 30;
+  };
+  with.narrow &= near(loop.out);
+  for (size_t k = 0; k < inputs.size(); ++k)
+    if (inputs[k].read) with.narrow &= near(loop.inputs[k]);
+  form = with;
+}
+
 Form make_form(const Loop &loop, DType out, std::span<const Operand> inputs, bool flat, Machine machine, DimsRef axes,
-               int64_t longest) {
+               const FormLimits &limits) {
   Form form;
   form.rows = uint8_t(loop.lengths.size());
   form.unit_pitch = !flat || loop.inner_pitch == 1;
   form.out = loop.out.inner == 1 ? Access::Vector : Access::Strided;
   form.vector = machine == Machine::Cuda ? vector_width(out, loop, inputs) : 1; // CPU code knows no vector of ours
   form.narrow = machine == Machine::Cuda && form.rows > 0 && fits_32_bits(loop, inputs, flat);
-  for (size_t k = 0; k < inputs.size(); ++k) {
-    Access access = contiguity(loop, k, inputs[k]);
-    if (access == Access::Vector && machine == Machine::Cuda && !rows_congruent(loop, k, form.vector))
-      access = Access::Scalar;
-    form.args.push_back(access);
-  }
+  for (size_t k = 0; k < inputs.size(); ++k) form.args.push_back(contiguity(loop, k, inputs[k]));
   form.same_view.assign(inputs.size(), false);
-  if (machine == Machine::Cuda) flatten(form, loop, out, inputs, longest);
+  if (machine == Machine::Cuda) {
+    choose_tiles(form, loop, out, inputs, limits.least_tiled);
+    for (size_t k = 0; k < inputs.size(); ++k)
+      if (form.args[k] == Access::Vector && !rows_congruent(loop, k, form.vector)) form.args[k] = Access::Scalar;
+    if (!form.tile) flatten(form, loop, out, inputs, limits.longest_flat);
+  }
   auto axis_of = [&](int64_t dim) {
     const auto at = dim < 0 ? axes.end() : std::find(axes.begin(), axes.end(), dim);
     return at == axes.end() ? no_axis : uint8_t(at - axes.begin());

@@ -403,6 +403,7 @@ std::vector<std::string> unseen(const Seen &seen) {
                              "scalar",
                              "repeated",
                              "strided",
+                             "tiled",
                              "in place",
                              "out strided",
                              "out offset",

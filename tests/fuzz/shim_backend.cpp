@@ -67,12 +67,17 @@ void ShimBackend::add(Case &&given, Seen &seen) {
                    : a == Access::Broadcast ? "repeated"
                    : a == Access::Strided   ? "strided"
                    : a == Access::Column    ? "a row for all"
+                   : a == Access::Tiled     ? "tiled"
                                             : "absent"]++;
     if (compiled_ < nvrtc_) compile(p->text, kernel, c);
   };
   CallOf call(c, c.out_buffer, api::Device{api::DeviceKind::Cuda, 0});
   p->memory->move(call);
-  const api::TakeLaunches taking(taker, taken_ % 2 ? longest_flat_row : 0); // their rows are short
+  // Its tensors are small, their rows short: every form has its turn.
+  FormLimits limits;
+  if (taken_ % 2) limits.longest_flat = 0;
+  if (taken_ % 3) limits.least_tiled = 2;
+  const api::TakeLaunches taking(taker, limits);
   auto spec = api::compile(c.program.text, "<spec>");
   auto plan = spec ? api::plan(spec.value, call.call) : api::Result<api::PlanRef>{};
   auto counted = [&](api::Fault f) { // refused because it could not be ruled out, and counted on the CPU

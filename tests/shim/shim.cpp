@@ -16,7 +16,7 @@ namespace elsewise::test {
 
 std::string shim_program(const std::vector<std::string> &cuda_texts) {
   std::string program = "#include \"device.h\"\n";
-  std::string table;
+  std::string table, barriers;
   for (size_t k = 0; k < cuda_texts.size(); ++k) {
     // A namespace a kernel: helpers of the same name may differ. C linkage would make all kernels one.
     std::string text = cuda::replace(cuda::for_host(cuda_texts[k]), "extern \"C\" __global__", "__global__");
@@ -24,18 +24,26 @@ std::string shim_program(const std::vector<std::string> &cuda_texts) {
     program += "\nnamespace " + space + " {\nSHIM_FUNCTIONS\n" + text + "} // namespace " + space +
                "\n#undef inf\n#undef nan\n";
     table += "    [](const void *const *slots) { call_with(" + space + "::elsewise, slots); },\n";
+    barriers += cuda_texts[k].find("__syncthreads();") != std::string::npos ? "true, " : "false, ";
   }
   program += "\nstatic void (*const kernels[])(const void *const *) = {\n" + table + "};\n";
+  program += "static constexpr bool has_barrier[] = {" + barriers + "};\n";
   program += "extern \"C\" const unsigned long shim_kernel_count = " + std::to_string(cuda_texts.size()) + ";\n";
   program +=
       R"(extern "C" void shim_launch(int kernel, unsigned grid, unsigned block_x, unsigned block_y, const void *const *slots) {
   blockDim = {block_x, block_y, 1};
   for (unsigned b = 0; b < grid; ++b)
-    for (unsigned y = 0; y < block_y; ++y)
-      for (unsigned x = 0; x < block_x; ++x) {
-        blockIdx = {b, 0, 0}, threadIdx = {x, y, 0};
-        kernels[kernel](slots);
+    for (shim_pass = has_barrier[kernel] ? 0 : 1, shim_waiting = 0; shim_pass < 2; ++shim_pass) {
+      for (unsigned y = 0; y < block_y; ++y)
+        for (unsigned x = 0; x < block_x; ++x) {
+          blockIdx = {b, 0, 0}, threadIdx = {x, y, 0};
+          kernels[kernel](slots);
+        }
+      if (has_barrier[kernel] && shim_waiting != int(block_x * block_y)) {
+        std::fprintf(stderr, "a thread of block %u left before the barrier\n", b);
+        std::abort();
       }
+    }
 }
 )";
   return program;
@@ -149,7 +157,7 @@ Slot Alike::slot(const SlotInfo &s) const {
 CudaCall cuda_call(const Kernel &k, const std::function<Slot(const SlotInfo &)> &value) {
   CudaCall call;
   call.infos = slots(k, Backend::Cuda);
-  std::vector<int64_t> out_strides;
+  std::vector<int64_t> out_strides, lengths;
   int64_t rows = 1, extent = 0;
   uintptr_t out = 0;
   for (const SlotInfo &s : call.infos) {
@@ -158,11 +166,12 @@ CudaCall cuda_call(const Kernel &k, const std::function<Slot(const SlotInfo &)> 
     const Slot v = own ? Slot{} : value(s);
     call.slots.push_back(v);
     if (s.kind == SlotKind::OutStride) out_strides.push_back(v.integer);
+    if (s.kind == SlotKind::RowLength) lengths.push_back(v.integer);
     if (s.kind == SlotKind::Rows) rows = v.integer;
     if (s.kind == SlotKind::Extent) extent = v.integer;
     if (s.kind == SlotKind::Out && s.index == 0) out = reinterpret_cast<uintptr_t>(v.pointer);
   }
-  call.geometry = geometry(k, k.form, rows, extent, out, out_strides);
+  call.geometry = geometry(k, k.form, rows, extent, out, out_strides, lengths);
   for (size_t s = 0; s < call.infos.size(); ++s) {
     if (call.infos[s].kind == SlotKind::Shift) call.slots[s].integer = call.geometry.shift;
     if (call.infos[s].kind == SlotKind::Blocks) call.slots[s].integer = call.geometry.blocks;

@@ -61,6 +61,27 @@ TEST(Geometry, RowsAreCovered) {
           }
 }
 
+// Every tile of every place on the other axes is a block of its own, and no block is idle.
+TEST(Geometry, TilesAreCovered) {
+  const Maker m = seed_rule(false);
+  Kernel k = m.kernel;
+  for (int v : {1, 4, 16})
+    for (int tile : {32, 64, 128})
+      for (int64_t length : {16, 31, 32, 33, 1000})
+        for (int64_t others : {1, 6})
+          for (int64_t extent : {16, 31, 32, 33, 127, 128, 129, 5000})
+            for (uintptr_t address : {0u, 4u, 12u}) {
+              k.form.rows = others == 1 ? 1 : 2, k.form.vector = uint8_t(v), k.form.tile = uint8_t(tile);
+              const int64_t strides[] = {extent, extent * length}, lengths[] = {length, others};
+              const Geometry g = geometry(k, k.form, length * others, extent, address, strides, lengths);
+              ASSERT_EQ(g.block_x * g.block_y, unsigned(block_threads));
+              ASSERT_EQ(int(g.block_x) * v, tile_width(k.form));
+              ASSERT_EQ(tile % int(g.block_y), 0);
+              ASSERT_EQ(g.blocks, unsigned((extent + g.shift + tile_width(k.form) - 1) / tile_width(k.form)));
+              ASSERT_EQ(g.grid, g.blocks * unsigned((length + tile - 1) / tile) * unsigned(others));
+            }
+}
+
 TEST(Geometry, RowsWasteLittle) {
   const Maker m = seed_rule(false);
   Kernel k = m.kernel;

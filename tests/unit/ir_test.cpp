@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
+#include <map>
 #include <random>
+#include <set>
 
 namespace elsewise {
 namespace {
@@ -334,6 +336,50 @@ TEST(Slots, Flat) {
   EXPECT_EQ(verify(s.k), "");
   s.k.form.args[0] = Access::Column;
   EXPECT_EQ(verify(s.k), "the form has a column of a row, which only the flat form knows");
+}
+
+TEST(Slots, Tiles) {
+  Bounded s;
+  s.k.form.rows = 1, s.k.form.args[0] = Access::Tiled, s.k.form.tile = 64;
+  EXPECT_EQ(verify(s.k), "");
+  EXPECT_EQ(text(s.k, Backend::Cuda),
+            "Out0 In0 Rows0 Extent0 End0 Begin1 RowPitch0 OutStride0 InStride0 InInner0 Shift0 Blocks0");
+  EXPECT_EQ(tile_width(s.k.form), 32);
+  EXPECT_EQ(tile_bytes(s.k.form, 4), 32 * 65 * 4);
+  s.k.form.vector = 1;
+  EXPECT_EQ(tile_bytes(s.k.form, 4), 32 * 65 * 4);
+  auto why = [&](auto &&change) {
+    Bounded broken = s;
+    change(broken.k.form);
+    return verify(broken.k);
+  };
+  EXPECT_NE(why([](Form &f) { f.tile = 0; }).find("has none"), std::string::npos);
+  EXPECT_NE(why([](Form &f) { f.tile = 48; }).find("other than 32"), std::string::npos);
+  EXPECT_NE(why([](Form &f) { f.rows = 0; }).find("no rows"), std::string::npos);
+  EXPECT_NE(why([](Form &f) { f.vector = 4, f.flat = true; }).find("flat ones"), std::string::npos);
+  EXPECT_NE(why([](Form &f) { f.out = Access::Strided; }).find("strided output"), std::string::npos);
+  EXPECT_NE(why([](Form &f) { f.vector = 16, f.tile = 128; }).find("shared memory"), std::string::npos);
+}
+
+// Threads of a warp read from as many banks as they are: 8 places V apart in 4 rows, or 32 places of one row.
+TEST(Slots, TilesMeetNoBankTwice) {
+  for (const int size : {1, 2, 4, 8})
+    for (int v = 1; v * size <= 16; v *= 2)
+      for (const int tile : {32, 64, 128}) {
+        Form f;
+        f.vector = uint8_t(v), f.tile = uint8_t(tile);
+        const int threads = tile_threads(f), pitch = tile_pitch(f, size);
+        // Eight bytes a thread are read by half a warp at a time. Threads of one word share it.
+        for (int begin = 0; begin < 32; begin += size == 8 ? 16 : 32) {
+          std::map<int, std::set<int>> words; // by bank
+          for (int t = begin; t < begin + (size == 8 ? 16 : 32); ++t)
+            for (int b = 0; b < size; b += 4) {
+              const int word = ((t % threads * v) * pitch + t / threads) * size / 4 + b / 4;
+              words[word % 32].insert(word);
+            }
+          for (const auto &[bank, in] : words) EXPECT_EQ(in.size(), 1u) << size << " bytes, " << v << " a thread";
+        }
+      }
 }
 
 TEST(Slots, InPlace) {

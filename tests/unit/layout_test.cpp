@@ -180,7 +180,7 @@ TEST(Layout, VectorWidths) {
 }
 
 Form in_rows(const Loop &l, std::vector<Operand> inputs) {
-  return make_form(l, DType::F32, inputs, true, Machine::Cuda, {}, 0);
+  return make_form(l, DType::F32, inputs, true, Machine::Cuda, {}, {.longest_flat = 0});
 }
 
 TEST(Layout, AccessClasses) {
@@ -197,6 +197,67 @@ TEST(Layout, AccessClasses) {
   EXPECT_EQ(access({8, 1}, {8, -1}, f32), Access::Strided);
   EXPECT_EQ(access({8, 1}, {0, 0}, {DType::F32, true, true}), Access::Broadcast);
   EXPECT_EQ(access({8, 1}, {8, 1}, {DType::F32, false}), Access::Absent);
+}
+
+// Tiles: for an input that runs along row axis 0, where `out` runs along the inner axis and both are long enough.
+TEST(Layout, Tiles) {
+  const Operand f32{DType::F32, true}, i8{DType::I8, true}, f64{DType::F64, true};
+  const Loop turned = loop_of({64, 40}, {40, 1}, {{1, 64}, {40, 1}}, false);
+  Form f = form_of(turned, DType::F32, {f32, f32}, Machine::Cuda, false);
+  EXPECT_EQ(f.tile, 64);
+  EXPECT_EQ(f.vector, 4);
+  EXPECT_EQ(f.args, (std::vector<Access>{Access::Tiled, Access::Vector}));
+  EXPECT_EQ(form_of(turned, DType::F32, {f32, f32}, Machine::Cpu, false).tile, 0);
+  EXPECT_EQ(form_of(turned, DType::I8, {i8, i8}, Machine::Cuda, false).tile, 128);
+  EXPECT_EQ(form_of(turned, DType::I8, {f64, i8}, Machine::Cuda, false).vector, 4) << "32 bytes of the widest input";
+  EXPECT_EQ(form_of(turned, DType::F32, {{DType::F32, false}, f32}, Machine::Cuda, false).tile, 0) << "not read";
+
+  auto tile = [&](Dims shape, Dims out, Dims in) { return form_of(loop_of(shape, out, {in}), DType::F32, {f32}).tile; };
+  EXPECT_EQ(tile({32, 16}, {16, 1}, {1, 32}), 32) << "short axes have short tiles";
+  EXPECT_EQ(tile({15, 64}, {64, 1}, {1, 15}), 0) << "too few rows";
+  EXPECT_EQ(tile({64, 15}, {15, 1}, {1, 64}), 0) << "too few positions";
+  EXPECT_EQ(tile({64, 40}, {1, 64}, {1, 64}), 0) << "both along the same axis";
+  EXPECT_EQ(tile({64, 40}, {80, 2}, {1, 64}), 0) << "a strided output";
+  EXPECT_EQ(tile({64, 40}, {40, 1}, {80, 2}), 0) << "every second element of a row";
+  EXPECT_EQ(tile({64, 40}, {40, 1}, {-1, 64}), 64) << "backwards is along the rows as well";
+  EXPECT_EQ(tile({64, 40}, {40, 1}, {9, 640}), 0) << "neighbours of a row axis that share no 32 bytes";
+
+  // Rows that start at different places in a vector have no vectors, and other inputs follow.
+  f = form_of(loop_of({64, 41}, {41, 1}, {{1, 64}, {41, 1}}, false), DType::F32, {f32, f32}, Machine::Cuda, false);
+  EXPECT_EQ(f.tile, 64);
+  EXPECT_EQ(f.vector, 1);
+  EXPECT_EQ(f.args, (std::vector<Access>{Access::Tiled, Access::Vector}));
+
+  // Shared memory: shorter tiles, or none.
+  auto many = [&](size_t count, DType d) {
+    return form_of(loop_of({64, 64}, {64, 1}, std::vector<Dims>(count, Dims({1, 64}))), DType::F64,
+                   std::vector<Operand>(count, {d, true}))
+        .tile;
+  };
+  EXPECT_EQ(many(5, DType::F64), 64);
+  EXPECT_EQ(many(8, DType::F64), 32);
+  EXPECT_EQ(many(12, DType::F64), 0);
+}
+
+TEST(Layout, TheTiledAxisIsBroughtToTheFront) {
+  const std::vector<Operand> f32{{DType::F32, true}};
+  Loop l = loop_of({48, 20, 64}, {20 * 64, 64, 1}, {{1, 48, 20 * 48}}); // [c, b, a] of [a, b, c]
+  EXPECT_EQ(form_of(l, DType::F32, f32).tile, 0);
+  bring_tiled_axis(l, f32);
+  EXPECT_EQ(l.lengths, Dims({48, 20}));
+  EXPECT_EQ(l.pitches, Dims({20 * 64, 64}));
+  EXPECT_EQ(l.out.rows, Dims({20 * 64, 64}));
+  EXPECT_EQ(l.inputs[0].rows, Dims({1, 48}));
+  EXPECT_EQ(form_of(l, DType::F32, f32).tile, 64);
+
+  Loop batches = loop_of({3, 40, 64}, {40 * 64, 64, 1}, {{40 * 64, 1, 40}});
+  bring_tiled_axis(batches, f32);
+  EXPECT_EQ(batches.lengths, Dims({40, 3}));
+  EXPECT_EQ(form_of(batches, DType::F32, f32).tile, 64);
+
+  Loop plain = loop_of({20, 30, 40}, {2400, 80, 1}, {{4000, 50, 1}});
+  bring_tiled_axis(plain, f32);
+  EXPECT_EQ(plain.lengths, Dims({30, 20})) << "nothing to bring";
 }
 
 TEST(Layout, Forms) {

@@ -114,11 +114,11 @@ thread_local FormLimits limits_of_thread;
 
 } // namespace
 
-TakeLaunches::TakeLaunches(const LaunchTaker &taker, const FormLimits &limits) {
-  taker_of_thread = &taker, limits_of_thread = limits;
-}
-TakeLaunches::~TakeLaunches() { taker_of_thread = nullptr, limits_of_thread = {}; }
+TakeLaunches::TakeLaunches(const LaunchTaker &taker) { taker_of_thread = &taker; }
+TakeLaunches::~TakeLaunches() { taker_of_thread = nullptr; }
 const LaunchTaker *launch_taker() { return taker_of_thread; }
+MoveLimits::MoveLimits(const FormLimits &limits) { limits_of_thread = limits; }
+MoveLimits::~MoveLimits() { limits_of_thread = {}; }
 const FormLimits &form_limits() { return limits_of_thread; }
 
 std::string launch_cuda(const Variant &variant, Device device, const Geometry &g, void *stream,

@@ -49,10 +49,11 @@ bool KernelPrinter::loads_early() const {
 
 // The segments of the block's first and last position, and the thread's own between them.
 void KernelPrinter::print_search(Lines &out, const std::string &own) const {
-  const std::string threads = form_.rows == 0 ? "" : "int(blockDim.x)", width = form_.rows == 0
-                                                                                    ? num(int64_t(block_threads) * v_)
-                                                                                : v_ == 1 ? threads
-                                                                                          : threads + " * " + num(v_);
+  const std::string threads = "int(blockDim.x)";
+  const std::string width = form_.tile        ? num(tile_width(form_))
+                            : form_.rows == 0 ? num(int64_t(block_threads) * v_)
+                            : v_ == 1         ? threads
+                                              : threads + " * " + num(v_);
   const std::string place(integer());
   out.comment(2, "The segments in which the block begins and ends, and between them this thread's.");
   out.add(2, "const " + place + " end = first + " + width + ", at = first + " + own + ";");

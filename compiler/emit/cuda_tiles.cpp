@@ -105,14 +105,14 @@ void KernelPrinter::print_tiles(Lines &out) {
 
   std::vector<std::string> moves{
       out_ + " += " + row_offset(SlotKind::OutStride, 0, "out_stride", "(top + (int)threadIdx.y)") + " + first"};
-  std::string steps = "row += " + num(step) + ", " + out_ + " += " + num(step) + " * out_stride0";
+  std::vector<std::string> steps{"row += " + num(step), out_ + " += " + num(step) + " * out_stride0"};
   for (uint32_t a = 0; a < k_.arguments.size(); ++a) {
     const Access how = access(a);
     if (!has(SlotKind::In, a) || how == Access::Tiled || how == Access::Broadcast) continue;
     const std::string &name = names_.args[a], &stride = strides_[a];
     moves.push_back(name + " += " + row_offset(SlotKind::InStride, a, stride, "(top + (int)threadIdx.y)") + " + first" +
                     (how == Access::Strided ? " * " + stride : ""));
-    steps += ", " + name + " += " + num(step) + " * " + stride + "0";
+    steps.push_back(name + " += " + num(step) + " * " + stride + "0");
   }
 
   // What no row decides stands ahead of the rows.
@@ -141,11 +141,11 @@ void KernelPrinter::print_tiles(Lines &out) {
   }
   out.statements(2, "", moves);
   const std::string head = "for (int row = threadIdx.y; row < height; ";
-  if (2 + head.size() + steps.size() + 3 <= columns) out.add(2, head + steps + ") {");
-  else {
-    out.add(2, head.substr(0, head.size() - 1));
-    out.add(7, steps + ") {");
-  }
+  Lines whole, split; // in two lines rather than with a break among the steps
+  whole.list(2, head, steps, ") {");
+  split.add(2, head.substr(0, head.size() - 1));
+  split.list(7, "", steps, ") {");
+  out.append(whole.count() < split.count() ? whole : split);
   if (mentions(row.str(), row_names_[0]))
     out.add(4, "const " + std::string(integer()) + " " + row_names_[0] + " = top + row;");
   out.append(row);

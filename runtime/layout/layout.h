@@ -76,7 +76,7 @@ inline constexpr int64_t longest_flat_row = 1024, longest_flat_row_of_skipping =
 inline constexpr int64_t least_tiled = 16;
 /// Where forms begin and end. Tests move the borders, so that small tensors reach them.
 struct FormLimits {
-  int64_t longest_flat = longest_flat_row;         // positions of a row in the flat form; 0: none
+  int64_t longest_flat = longest_flat_row;     // positions of a row in the flat form; 0: none
   int64_t least_tiled = elsewise::least_tiled; // elements along both axes of a tile
 };
 /// Makes the row axis along which most bytes of inputs that are strided along the inner axis run row axis 0, if there
@@ -84,8 +84,8 @@ struct FormLimits {
 void bring_tiled_axis(Loop &, std::span<const Operand> inputs, const FormLimits & = {});
 /// The Form for a machine: access classes as if all were aligned (`Vector` for every contiguous input that
 /// rows_congruent()), nothing the same view, no window. `flat`: the flat position is used. `axes`: of the kernel, by
-/// the domain's axis that each is. A GPU has tiles where `out` runs along the inner axis, an input along row axis 0, and
-/// both axes are long enough; else short rows are flat.
+/// the domain's axis that each is. A GPU has tiles where `out` runs along the inner axis, an input along row axis 0,
+/// and both axes are long enough; else short rows are flat.
 Form make_form(const Loop &, DType out, std::span<const Operand> inputs, bool flat, Machine, DimsRef axes = {},
                const FormLimits & = {});
 

@@ -2,6 +2,7 @@
 // Copies operands to a GPU and back around a call. Where the driver or a device is missing it says so and stops.
 #include "tests/fuzz/device_backend.h"
 #include "runtime/cuda/driver.h"
+#include "runtime/launch_taker.h"
 #include "tests/fuzz/call.h"
 #include <dlfcn.h>
 #include <memory>
@@ -74,6 +75,7 @@ Ran DeviceBackend::run(const Case &c, std::vector<uint8_t> &out) {
   }
   Ran ran{api::Fault::Internal, "no device memory"};
   if (!failed) {
+    const api::MoveLimits moved(limits_of(c));
     auto spec = api::compile(c.program.text, "<spec>");
     auto plan = spec ? api::plan(spec.value, of.call) : api::Result<api::PlanRef>{};
     ran = {spec ? plan.fault : spec.fault, spec ? plan.message : spec.message};

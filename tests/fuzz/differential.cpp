@@ -404,6 +404,7 @@ std::vector<std::string> unseen(const Seen &seen) {
                              "repeated",
                              "strided",
                              "tiled",
+                             "tiles",
                              "in place",
                              "out strided",
                              "out offset",

@@ -496,8 +496,9 @@ void lay_out(Random &random, Input &in) {
   const size_t rank = in.shape.size();
   in.stride.assign(rank, 0);
   std::vector<size_t> axes(rank);
-  for (size_t d = 0; d < rank; ++d) axes[d] = rank - 1 - d; // fastest first
-  if (random.chance(25))
+  for (size_t d = 0; d < rank; ++d) axes[d] = rank - 1 - d;      // fastest first
+  if (random.chance(20)) std::reverse(axes.begin(), axes.end()); // transposed
+  else if (random.chance(25))
     for (size_t d = 1; d < rank; ++d) std::swap(axes[d], axes[random.below(d + 1)]);
   int64_t step = 1, least = 0, greatest = 0;
   for (size_t d : axes) {

@@ -166,6 +166,7 @@ std::string ir_text(const Case &c, int &kernels) {
   std::vector<uint8_t> out = c.out_buffer;
   CallOf call(c, out, api::Device{api::DeviceKind::Cuda, 0});
   const api::TakeLaunches taking(taker);
+  const api::MoveLimits moved(limits_of(c));
   if (auto spec = api::compile(c.program.text, "<spec>"))
     if (auto plan = api::plan(spec.value, call.call)) (void)api::run(*plan.value, call.call);
   return why;

@@ -56,7 +56,7 @@ void ShimBackend::add(Case &&given, Seen &seen) {
       std::memcpy(p->slots.back().data(), arguments[s], p->slots.back().size());
     }
     for (const Inst &inst : kernel.insts) seen.nodes[spelling(inst.op)]++;
-    if (kernel.form.rows) seen.layouts[kernel.form.flat ? "flat form" : "rows form"]++;
+    if (kernel.form.rows) seen.layouts[kernel.form.flat ? "flat form" : kernel.form.tile ? "tiles" : "rows form"]++;
     if (!kernel.form.unit_pitch) seen.layouts["inner pitch"]++;
     if (kernel.form.window) seen.layouts["window form"]++;
     if (kernel.form.wide) seen.layouts["wide"]++;
@@ -73,11 +73,8 @@ void ShimBackend::add(Case &&given, Seen &seen) {
   };
   CallOf call(c, c.out_buffer, api::Device{api::DeviceKind::Cuda, 0});
   p->memory->move(call);
-  // Its tensors are small, their rows short: every form has its turn.
-  FormLimits limits;
-  if (taken_ % 2) limits.longest_flat = 0;
-  if (taken_ % 3) limits.least_tiled = 2;
-  const api::TakeLaunches taking(taker, limits);
+  const api::TakeLaunches taking(taker);
+  const api::MoveLimits moved(limits_of(c));
   auto spec = api::compile(c.program.text, "<spec>");
   auto plan = spec ? api::plan(spec.value, call.call) : api::Result<api::PlanRef>{};
   auto counted = [&](api::Fault f) { // refused because it could not be ruled out, and counted on the CPU

@@ -187,7 +187,8 @@ private:
     const bool reads = plain.form.args[0] != Access::Absent;
     const std::vector<Operand> operands{{DType::F32, reads, false}, {DType::F32, false, false}};
     for (Machine m : {Machine::Cpu, Machine::Cuda}) {
-      Form form = make_form(loop_, DType::F32, operands, used.flat, m, ref(dims_), {.longest_flat = pick(3) ? longest_flat_row : 0});
+      Form form = make_form(loop_, DType::F32, operands, used.flat, m, ref(dims_),
+                            {.longest_flat = pick(3) ? longest_flat_row : 0});
       if (m == Machine::Cuda && form.args[0] == Access::Vector && (in_base_ - out_base_) % 4)
         form.args[0] = Access::Scalar;
       (m == Machine::Cpu ? cpu_ : cuda_) =

@@ -245,22 +245,29 @@ void RandomKernel::make() {
   row_pitch_ = f.unit_pitch ? extent_ : 1;
   const bool in_place = k.arguments[0].type.dtype == result_ && below(3) == 0;
   f.out = !f.flat && below(6) == 0 ? Access::Strided : Access::Vector;
+  f.tile = f.rows > 0 && !f.flat && f.out == Access::Vector && below(3) == 0 ? 32 : 0;
   int widest = 1;
   for (size_t a = 0; a < tensors; ++a) {
     f.same_view[a] = in_place && a == 0;
-    f.args[a] = f.same_view[a] ? f.out : Access(1 + below(f.flat ? 5 : 4));
+    f.args[a] = f.same_view[a] ? f.out : f.tile && below(2) ? Access::Tiled : Access(1 + below(f.flat ? 5 : 4));
     if (f.args[a] != Access::Broadcast) widest = std::max(widest, bytes(k.arguments[a].type.dtype));
   }
   f.vector = uint8_t(f.out == Access::Strided ? 1 : std::max(1, std::min(16 / bytes(result_), 32 / widest)));
+  if (f.tile && below(3) == 0) f.vector = 1;
   auto store = [&](Tensor &t, DType d, Access how, int64_t misplaced) {
     const int64_t v = f.vector;
-    t.inner = how == Access::Broadcast ? 0 : how == Access::Strided ? 2 : how == Access::Column ? 3 : 1;
-    t.row = how == Access::Broadcast ? 1
-            : how == Access::Column  ? 0
-            : how == Access::Strided ? 2 * extent_ + 3
-            : f.flat                 ? extent_
-            : how == Access::Vector  ? extent_ + 5
-                                     : extent_ + 1;
+    t.inner = how == Access::Broadcast ? 0
+              : how == Access::Strided ? 2
+              : how == Access::Column  ? 3
+              : how == Access::Tiled   ? rows_ + 1
+                                       : 1;
+    t.row = how == Access::Broadcast || how == Access::Tiled ? 1
+            : how == Access::Column                          ? 0
+            : how == Access::Strided                         ? 2 * extent_ + 3
+            : f.flat                                         ? extent_
+            : how == Access::Scalar                          ? extent_ + 1
+            : f.tile                                         ? extent_ / v * v + v // all rows begin as the first does
+                                                             : extent_ + 5;
     t.storage.resize(((rows_ + 1) * (t.row + t.inner) + extent_ * t.inner + 4 * v + 64) * bytes(d) + 64);
     const uintptr_t base = reinterpret_cast<uintptr_t>(t.storage.data());
     t.offset = int64_t((0 - base) % 64) + misplaced * bytes(d);

@@ -35,7 +35,7 @@ struct Tensor {
 struct Taken {
   std::string text;
   Geometry geometry;
-  std::vector<uint64_t> slots;
+  std::vector<std::vector<uint8_t>> slots;
   Form form;
   std::vector<std::string> options;
 };
@@ -124,9 +124,10 @@ public:
     Taken &t = c.taken;
     const api::LaunchTaker taker = [&](const Kernel &k, const Geometry &g, std::span<void *const> arguments) {
       t = {emit_cuda(k), g, {}, k.form, cuda_options(k)};
-      for (const void *a : arguments) {
-        t.slots.emplace_back();
-        std::memcpy(&t.slots.back(), a, sizeof(uint64_t));
+      const std::vector<SlotInfo> infos = slots(k, Backend::Cuda);
+      for (size_t s = 0; s < infos.size(); ++s) {
+        const auto *from = static_cast<const uint8_t *>(arguments[s]);
+        t.slots.emplace_back(from, from + slot_bytes(k, infos[s]));
       }
     };
     const api::TakeLaunches taking(taker);
@@ -146,7 +147,7 @@ public:
     for (size_t k = 0; k < cases.size(); ++k) {
       Case &c = *cases[k];
       std::vector<const void *> pointers;
-      for (const uint64_t &s : c.taken.slots) pointers.push_back(&s);
+      for (const std::vector<uint8_t> &s : c.taken.slots) pointers.push_back(s.data());
       batch->launch(k, c.taken.geometry, pointers.data());
       // Whole memory: nothing is written beside the view.
       EXPECT_TRUE((c.in_place ? c.inputs[1] : c.out).memory == c.want.memory) << c.rule << "\n" << c.taken.text;
@@ -180,6 +181,8 @@ const char *const rules[] = {
     "[.., r, c]; x*s[c] + s[r]",
     "i % 3 == 0: x; i < n/2: y",
     "i*2 + x",
+    "[r, c]; c<1: x+1; c<2: x+2; c<3: x+3; c<5: x+4; c<8: x+5; c<n/200: x+6; c<20: x+7; c<30: x+8; else x+9",
+    "[r, c]; c<3: x; c<5: y; c<6: z; c<7: y+1; c<8: x; c<20: x+z; c<21: y; c<n/40: z+2; else x",
 };
 const DType widths[] = {DType::F32, DType::F64, DType::F16, DType::I8, DType::I64, DType::Bool, DType::U8, DType::I16};
 
@@ -201,11 +204,12 @@ TEST(Tiles, GiveTheBytesOfTheCpu) {
   add_random(tiles, 40);
   if (HasFatalFailure()) return;
   std::set<int> heights, vectors, bytes_seen;
-  int in_place = 0, two = 0, axes = 0, beside = 0;
+  int in_place = 0, two = 0, axes = 0, beside = 0, segments = 0;
   for (const auto &c : tiles.cases) {
     const Form &f = c->taken.form;
     const auto tiled = std::count(f.args.begin(), f.args.end(), Access::Tiled);
     heights.insert(f.tile), vectors.insert(f.vector), in_place += c->in_place, two += tiled > 1, axes += f.rows > 1;
+    segments += f.segments > 0;
     beside += std::count(f.args.begin(), f.args.end(), Access::Vector) != 0;
     for (size_t a = 0; a < 3; ++a) bytes_seen.insert(bytes(c->inputs[a].dtype));
   }
@@ -217,6 +221,7 @@ TEST(Tiles, GiveTheBytesOfTheCpu) {
   EXPECT_GT(two, 10);
   EXPECT_GT(axes, 10);
   EXPECT_GT(beside, 10);
+  EXPECT_GT(segments, 10);
   tiles.compare();
 }
 

@@ -501,6 +501,24 @@ def transposed(tools: Tools, device: str, small: bool) -> Iterator[Case]:
     )
 
 
+def channels(tools: Tools, device: str, small: bool) -> Iterator[Case]:
+    n, c, h, w = (2, 20, 3, 18) if small else (64, 256, 56, 56)
+    ways = (
+        ("to NHWC", "[.., c]; c < len(c)/4: x*0.5; else x", -1, random((n, c, h, w), device).permute(0, 2, 3, 1)),
+        ("to NCHW", "[.., c, h, w]; c < len(c)/4: x*0.5; else x", -3, random((n, h, w, c), device).permute(0, 3, 1, 2)),
+    )
+    for name, rule, axis, x in ways:
+        dense = torch.empty(x.shape, device=device)
+
+        def where(x: torch.Tensor, axis: int = axis) -> torch.Tensor:
+            c = positions(x, axis)
+            return torch.where(c < x.shape[axis] // 4, x * 0.5, x).contiguous()
+
+        peers: dict[str, Work] = {TORCH: lambda x=x, where=where: where(x)} | tools.compiled(where, x)
+        args, moved, ours = {"x": x}, 2 * size_of(x), into(rule, dense, x=x)
+        yield plain(Case(f"{shape_name(x)} {name}", rule, args, dense, peers[TORCH], ours, peers, moved, [BEST]))
+
+
 # Growth
 
 
@@ -525,6 +543,7 @@ ROWS = (
     Row("alibi", alibi),
     Row("rotary", rotary),
     Row("transposed", transposed),
+    Row("channels", channels),
     Row("lookup", lookups),
     Row("growth", growth, recompiles=False),
 )

@@ -126,7 +126,7 @@ def kinds(args: dict[str, Any]) -> dict[str, str]:
 def resources(cubin: bytes, sass: bool) -> Found:
     """Registers and memory a thread, and with `sass` the loads and stores by width, as the device's disassembler says.
 
-    The code is that of contiguous arguments, which is what the launch runs in every row but the transposed one."""
+    The code is that of contiguous arguments, which is what the launch runs in every row but the transposed ones."""
     disassembler = shutil.which("cuobjdump")
     if disassembler is None:
         return {}

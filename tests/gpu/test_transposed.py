@@ -45,6 +45,42 @@ def test_permutations_beside_dense_and_broadcast_inputs(torch: Any, order: tuple
     assert torch.equal(out, want)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int8"])
+def test_channels_to_the_end_and_back(torch: Any, dtype: str) -> None:
+    n, c, h, w = 3, 40, 17, 24
+    last, first = filled(torch, (n, h, w, c), dtype), filled(torch, (n, c, h, w), dtype)
+    channel, zero = torch.arange(c, device="cuda"), torch.zeros((), device="cuda", dtype=last.dtype)
+    out = torch.zeros((n, c, h, w), device="cuda", dtype=last.dtype)
+    x = last.permute(0, 3, 1, 2)
+    ew.kernel("[.., c, h, w]; c < len(c)/4: 0; else x")(x, out=out)
+    assert torch.equal(out, torch.where(channel[:, None, None] < c // 4, zero, x))
+    ew.kernel("[.., c, h, w]; h == w: x; else 0")(x, out=out)
+    h_, w_ = torch.arange(h, device="cuda")[:, None], torch.arange(w, device="cuda")
+    assert torch.equal(out, torch.where(h_ == w_, x, zero))
+    out = torch.zeros((n, h, w, c), device="cuda", dtype=last.dtype)
+    x = first.permute(0, 2, 3, 1)
+    ew.kernel("[.., c]; c < len(c)/4: 0; else x")(x, out=out)
+    assert torch.equal(out, torch.where(channel < c // 4, zero, x))
+
+
+def test_heads_before_positions(torch: Any) -> None:
+    x = filled(torch, (2, 32, 48, 64), "float32")  # [b, h, t, d]
+    out = torch.zeros((2, 48, 32, 64), device="cuda")
+    k = ew.kernel("[.., t, h, d]; d < t: x; else -x")
+    t, d = torch.arange(48, device="cuda")[:, None, None], torch.arange(64, device="cuda")
+    for view in (x.transpose(1, 2), x.transpose(2, 3).contiguous().permute(0, 3, 1, 2)):
+        k(view, out=out)
+        assert torch.equal(out, torch.where(d < t, view, -view))
+
+
+def test_many_pieces(torch: Any) -> None:
+    x = filled(torch, (500, 300), "float32").t()
+    out = torch.zeros(x.shape, device="cuda")
+    ew.kernel("[r, c]; " + "; ".join(f"c < {7 * p}: x + {p}" for p in range(1, 60)) + "; else x")(x, out=out)
+    c = torch.arange(500, device="cuda")
+    assert torch.equal(out, torch.where(c < 7 * 59, x + (c // 7 + 1), x))
+
+
 def test_in_place_of_another_and_from_anywhere(torch: Any) -> None:
     k = ew.kernel("[r, c]; c < r: x; c == r: x + y; else y")
     rows, columns = torch.arange(300, device="cuda")[:, None], torch.arange(500, device="cuda")

@@ -26,7 +26,7 @@ def test_a_transposed_input(torch: Any, dtype: str, shape: tuple[int, int]) -> N
     rows = torch.arange(shape[0], device="cuda")[:, None]
     columns = torch.arange(shape[1], device="cuda")
     zero = torch.zeros((), device="cuda", dtype=x.dtype)
-    ew.kernel("[r, c]; c <= r: x; else 0")(x, out=y)
+    ew.kernel(f"[r, c]; c <= r: x; else {'bool(0)' if dtype == 'bool' else 0}")(x, out=y)
     assert torch.equal(y, torch.where(columns <= rows, x, zero))
 
 

@@ -223,9 +223,10 @@ static void choose_tiles(Form &form, const Loop &loop, DType out, std::span<cons
   }
   if (with.args == form.args) return;
   with.vector = uint8_t(std::max(1, std::min<int>(vector_width(out, loop, inputs), 32 / widest)));
-  // All rows of a tile begin at the same place in a vector, or there are no vectors.
+  // All rows of a tile begin at the same place in a vector, or vectors are shorter. From 4 positions down single ones
+  // are better: their tiles are wider.
   for (const int64_t step : loop.out.rows)
-    if (step % with.vector) with.vector = 1;
+    while (step % with.vector) with.vector = with.vector > 4 ? with.vector / 2 : 1;
   // A line of memory of the narrowest, and two of the others; short axes have short tiles.
   with.tile = loop.lengths[0] <= 32 ? 32 : narrowest == 1 ? 128 : 64;
   auto shared_bytes = [&] {

@@ -222,7 +222,16 @@ TEST(Layout, Tiles) {
   EXPECT_EQ(tile({64, 40}, {40, 1}, {-1, 64}), 64) << "backwards is along the rows as well";
   EXPECT_EQ(tile({64, 40}, {40, 1}, {9, 640}), 0) << "neighbours of a row axis that share no 32 bytes";
 
-  // Rows that start at different places in a vector have no vectors, and other inputs follow.
+  // Rows that start at different places in a vector have shorter ones or none, and other inputs follow.
+  auto vector = [&](int64_t length, Operand o) {
+    return form_of(loop_of({64, length}, {length, 1}, {{1, 64}}), o.dtype, {o}).vector;
+  };
+  EXPECT_EQ(vector(48, i8), 16);
+  EXPECT_EQ(vector(40, i8), 8);
+  EXPECT_EQ(vector(36, i8), 4);
+  EXPECT_EQ(vector(38, i8), 1);
+  EXPECT_EQ(vector(38, f32), 1);
+  EXPECT_EQ(vector(38, f64), 2);
   f = form_of(loop_of({64, 41}, {41, 1}, {{1, 64}, {41, 1}}, false), DType::F32, {f32, f32}, Machine::Cuda, false);
   EXPECT_EQ(f.tile, 64);
   EXPECT_EQ(f.vector, 1);

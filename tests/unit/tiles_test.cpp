@@ -201,7 +201,7 @@ void add_random(Tiles &tiles, int rounds) {
 
 TEST(Tiles, GiveTheBytesOfTheCpu) {
   Tiles tiles(5);
-  add_random(tiles, 40);
+  add_random(tiles, 28);
   if (HasFatalFailure()) return;
   std::set<int> heights, vectors, bytes_seen;
   int in_place = 0, two = 0, axes = 0, beside = 0, segments = 0;

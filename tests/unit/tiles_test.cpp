@@ -181,6 +181,7 @@ const char *const rules[] = {
     "[.., r, c]; x*s[c] + s[r]",
     "i % 3 == 0: x; i < n/2: y",
     "i*2 + x",
+    "[.., r, c]; c > 0: x*s[c/16] + z[.., c-1] + z; else x + s[r]",
     "[r, c]; c<1: x+1; c<2: x+2; c<3: x+3; c<5: x+4; c<8: x+5; c<n/200: x+6; c<20: x+7; c<30: x+8; else x+9",
     "[r, c]; c<3: x; c<5: y; c<6: z; c<7: y+1; c<8: x; c<20: x+z; c<21: y; c<n/40: z+2; else x",
 };

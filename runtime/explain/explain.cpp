@@ -396,6 +396,9 @@ private:
       case Access::Column:
         ways.push_back("the same in every row");
         break;
+      case Access::Tiled:
+        ways.push_back("through tiles in shared memory"); // near the speed of a contiguous one: nothing to mend
+        break;
       case Access::Strided:
         ways.push_back("strided");
         use.why = k.form.flat && inner == 1 ? "its rows do not lie one behind the other as those of `out`"

@@ -190,6 +190,7 @@ NodeId bare_end(const Kernel &k, NodeId end, std::string &conditions) {
 std::string form_words(const Form &f) {
   std::string s = f.rows == 0 ? "one row" : "rows over " + std::to_string(f.rows) + (f.rows == 1 ? " axis" : " axes");
   if (f.flat) s += ", one behind the other";
+  if (f.tile) s += ", in tiles of " + std::to_string(f.tile) + " rows";
   if (f.segments) s += ", pieces by segments";
   if (f.many) s += ", a list of tensors";
   if (f.window) s += ", a window";

@@ -26,7 +26,8 @@ public:
   bool read(PyObject *name, PyObject *value, bool writable, api::Arg &arg) {
     if (plain_ && is_torch(value)) {
       owner = Owner::Torch;
-      if (read_torch(value, grad_, arg, storage_.dims.emplace_back())) return placed(arg);
+      at_once = read_torch(value, grad_, arg, storage_.dims.emplace_back());
+      if (at_once) return placed(arg);
       storage_.dims.pop_back();
     } else if (!writable && read_scalar(value, arg)) {
       return true;
@@ -44,7 +45,8 @@ public:
   }
 
   Owner owner = Owner::None;
-  int32_t ordinal = -1; // of the first CUDA tensor
+  int32_t ordinal = -1;  // of the first CUDA tensor
+  bool at_once = false; // the last tensor was read in C: it would be as an `out` too
 
 private:
   static bool is_torch_like(PyObject *value) { return torch.tensor && PyObject_TypeCheck(value, torch.tensor); }
@@ -76,6 +78,13 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
   std::vector<api::Arg> args(count * width), out(count);
   std::vector<api::Call> calls(count);
   std::vector<const api::Plan *> plans(count);
+  // The list that is written in place, if the first result says so, and which of it need not be read again.
+  size_t in_place = width;
+  for (size_t a = 0; a < width && outs != Py_None && count; ++a)
+    if (PyObject *list = PyTuple_GET_ITEM(arguments, Py_ssize_t(a));
+        PyList_CheckExact(list) && PyList_GET_ITEM(list, 0) == PyList_GET_ITEM(outs, 0))
+      in_place = a;
+  std::vector<bool> read_at_once(count);
   static PyObject *const out_name = PyUnicode_InternFromString("out");
   // Those that all calls share are read once.
   for (size_t a = 0; a < width; ++a) {
@@ -84,16 +93,22 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
       for (size_t k = 0; k < count; ++k) {
         if (size_t(PyList_GET_SIZE(given)) != count)
           return PyErr_SetString(PyExc_RuntimeError, "a list changed"), nullptr;
+        reader.at_once = false;
         if (!reader.read(names[a], PyList_GET_ITEM(given, Py_ssize_t(k)), false, args[k * width + a])) return nullptr;
+        if (a == in_place) read_at_once[k] = reader.at_once;
       }
     } else if (count) {
       if (!reader.read(names[a], given, false, args[a])) return nullptr;
       for (size_t k = 1; k < count; ++k) args[k * width + a] = args[a];
     }
   }
-  if (outs != Py_None)
-    for (size_t k = 0; k < count; ++k)
-      if (!reader.read(out_name, PyList_GET_ITEM(outs, Py_ssize_t(k)), true, out[k])) return nullptr;
+  for (size_t k = 0; outs != Py_None && k < count; ++k) {
+    PyObject *target = PyList_GET_ITEM(outs, Py_ssize_t(k));
+    if (in_place < width && read_at_once[k] &&
+        target == PyList_GET_ITEM(PyTuple_GET_ITEM(arguments, Py_ssize_t(in_place)), Py_ssize_t(k)))
+      out[k] = args[k * width + in_place];
+    else if (!reader.read(out_name, target, true, out[k])) return nullptr;
+  }
 
   void *on = nullptr;
   if (stream != Py_None) on = PyLong_AsVoidPtr(stream);

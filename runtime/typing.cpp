@@ -3,6 +3,7 @@
 #include "compiler/lower/lower.h"
 #include "compiler/passes/bounds.h"
 #include "compiler/passes/fold.h"
+#include "compiler/passes/form.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/rewrite.h"
 #include "grammar/builtins.h"
@@ -115,10 +116,12 @@ Result<Typing *> typing_for(const Spec &spec, const Signature &signature, const 
     return fault<Typing *>(Fault::Internal, "internal error: the IR is malformed; please report this rule\n" + error,
                            spec);
   typing.positions = used_positions(scheduled);
+  // Not as scheduled: a form without an axis may keep a piece that this one drops.
+  const Form whole = contiguous_form(fold(typing.kernel, {}));
   for (size_t a = 0; a < signature.args.size(); ++a) {
     const ArgType &type = signature.args[a];
     const bool tensor = type.kind == ArgKind::Tensor && !host_scalar[a];
-    typing.operands.push_back({type.dtype, tensor && scheduled.form.args[a] != Access::Absent, type.zero_dim});
+    typing.operands.push_back({type.dtype, tensor && whole.args[a] != Access::Absent, type.zero_dim});
   }
   spec.typings.push_back(std::move(typing));
   result.value = &spec.typings.back();

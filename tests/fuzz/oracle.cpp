@@ -283,6 +283,33 @@ Scalar Oracle::whole_power(DType c, const Scalar &a, const Scalar &b) {
   return c == DType::Index ? index_result(r, over) : Scalar{c, wrap(r, c), 0};
 }
 
+/// Made of literals alone.
+bool Oracle::is_constant(ExprId e) const {
+  const Expr &x = ast_[e];
+  if (x.kind == ExprKind::Literal) return !is_extreme(ast_.literal(e).kind);
+  if (x.kind == ExprKind::Name || x.kind == ExprKind::Read) return false;
+  if (x.kind == ExprKind::Call &&
+      (names_.of[e].binding != Binding::Builtin || builtins()[names_.of[e].index].rule == Rule::Noise))
+    return false;
+  for (uint32_t k = 0; k < x.count; ++k)
+    if (!is_constant(ast_.child(e, k))) return false;
+  return true;
+}
+
+/// The language's exact forms, of exponents that are known: rounded at each step, as torch's are. A root of what lies
+/// below zero is NaN, also of -inf, and of -0 it is -0.
+std::optional<Scalar> Oracle::exact_power(DType c, const Scalar &base, const Scalar &by, ExprId exponent) {
+  if (!is_constant(exponent)) return std::nullopt;
+  const double x = base.real, n = by.real;
+  const auto rounded = [&](double v) { return Scalar{c, 0, c == DType::F32 ? (double)(float)v : v}; };
+  if (n == 1) return base;
+  if (n == 2) return rounded(x * x);
+  if (n == 3) return rounded(rounded(x * x).real * x);
+  if (n == -1) return rounded(1 / x);
+  if (n == 0.5) return rounded(std::sqrt(x)); // twice rounded is once rounded: a double has more than 2*24+2 bits
+  return std::nullopt;
+}
+
 /// Functions that promise no bits are the library's scalar ones here, as they are in the CPU's code and in the shim.
 static double function(const Builtin &row, DType d, const double *v) {
   return row.cpu.empty() ? round_float(row.real(v), d) : functions::evaluate(row, d, v);
@@ -596,13 +623,8 @@ Scalar Oracle::operate(ExprId e, Use use) {
     return c == DType::Index ? index_result(-a.integer, false) : Scalar{c, wrap(-a.integer, c), 0};
   }
   b = operand(ast_.child(e, 1), t.operands, c);
-  const Expr &right = ast_[ast_.child(e, 1)];
-  if (is_float(c) && x.op == Operator::Pow && right.kind == ExprKind::Literal &&
-      (b.real == 2 || b.real == 3)) { // products, rounded each time, as in torch
-    const Scalar square{c, 0, c == DType::F32 ? (float)a.real * (float)a.real : a.real * a.real};
-    if (b.real == 2) return square;
-    return {c, 0, c == DType::F32 ? (float)square.real * (float)a.real : square.real * a.real};
-  }
+  if (is_float(c) && x.op == Operator::Pow)
+    if (const auto exact = exact_power(c, a, b, ast_.child(e, 1))) return *exact;
   if (is_float(c)) return arithmetic(x.op, c, a, b);
   if (c == DType::Bool) {
     switch (x.op) {
@@ -757,6 +779,8 @@ Scalar Oracle::call(ExprId e, Use use) {
       fault_ == Outcome::Value && row.body.find(" % b") != std::string_view::npos &&
       typed_.at(ast_.child(e, 1), t.operands).type.stage == Stage::Host)
     fault_ = Outcome::ZeroDivision; // a body that divides by its second operand
+  if (row.meaning == Meaning::Power && is_float(t.compute))
+    if (const auto exact = exact_power(t.compute, v[0], v[1], ast_.child(e, 1))) return *exact;
   return apply(row, v, t.compute);
 }
 

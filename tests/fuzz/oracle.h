@@ -5,6 +5,7 @@
 #include "compiler/check/typed.h"
 #include "grammar/builtins.h"
 #include <string>
+#include <optional>
 #include <vector>
 
 namespace elsewise::fuzz {
@@ -54,6 +55,8 @@ private:
   Scalar stored(ExprId, std::vector<DType> &through);
   Scalar operate(ExprId, Use);
   Scalar call(ExprId, Use);
+  bool is_constant(ExprId) const;
+  std::optional<Scalar> exact_power(DType, const Scalar &base, const Scalar &by, ExprId exponent);
   Scalar whole_power(DType, const Scalar &, const Scalar &);
   Scalar ratio(ExprId, const ExprType &);
   Scalar apply(const Builtin &, std::vector<Scalar>, DType);

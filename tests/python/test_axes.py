@@ -216,3 +216,12 @@ def test_faults_of_rows(rule: str) -> None:
             k(x=given, k=1)
         assert torch.equal(k(x=given[:2], k=1), given[:2])
         assert k.check(x=given, k=3)
+
+
+def test_a_piece_that_only_a_row_of_one_position_keeps_has_its_argument() -> None:
+    k = ew.kernel("[a]; max(11, border(a)) < reflect(2, 11): y; border(a) != g: z + border(a); else 7")
+    for n in (0, 1, 2, 5):
+        y = np.full(n, 3, np.float32)
+        border = np.minimum(np.arange(n), np.arange(n)[::-1])
+        want = np.where(border != 0.5, 2.0 + border, 7)
+        assert k(y=y, g=0.5, z=np.array(2.0, np.float32)).tolist() == want.tolist()

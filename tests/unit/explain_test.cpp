@@ -68,7 +68,7 @@ TEST_F(ExplainOnGpu, BlocksThatKeepTheirElementStartNoThread) {
 }
 
 TEST_F(ExplainOnGpu, SlowAccessHasItsReasonAndACure) {
-  const int64_t shape[] = {64, 2000}, padded[] = {2001, 1}, stride[] = {2000, 1}, turned[] = {1, 64};
+  const int64_t shape[] = {64, 2000}, padded[] = {2001, 1}, stride[] = {2000, 1}, turned[] = {1, 64}, gaps[] = {4000, 2};
   auto view = [&](const int64_t *strides, uintptr_t address) {
     api::Arg a{.kind = ArgKind::Tensor, .dtype = DType::F32, .rank = 2, .shape = shape, .stride = strides};
     return on_gpu(a, address);
@@ -83,10 +83,14 @@ TEST_F(ExplainOnGpu, SlowAccessHasItsReasonAndACure) {
   EXPECT_EQ(rows.operands[1].access, "element by element");
   EXPECT_EQ(rows.operands[1].why, "its rows begin at other places in a vector than those of `out`");
   const Explained transposed = explained("x + y", {{{"x", good}, {"y", view(turned, 1 << 24)}}});
-  EXPECT_EQ(transposed.operands[1].access, "strided");
-  EXPECT_EQ(transposed.operands[1].why, "64 elements apart along the inner axis");
-  EXPECT_NE(transposed.operands[1].cure.find("y.contiguous()"), std::string::npos);
-  for (const auto &e : {off, rows, transposed}) EXPECT_EQ(e.operands.back().access, "vector");
+  EXPECT_EQ(transposed.operands[1].access, "through tiles in shared memory");
+  EXPECT_EQ(transposed.operands[1].why + transposed.operands[1].cure, "");
+  EXPECT_EQ(transposed.form.substr(0, 34), "rows over 1 axis, in tiles of 64 r") << transposed.form;
+  const Explained gapped = explained("x + y", {{{"x", good}, {"y", view(gaps, 1 << 24)}}});
+  EXPECT_EQ(gapped.operands[1].access, "strided");
+  EXPECT_EQ(gapped.operands[1].why, "2 elements apart along the inner axis");
+  EXPECT_NE(gapped.operands[1].cure.find("y.contiguous()"), std::string::npos);
+  for (const auto &e : {off, rows, transposed, gapped}) EXPECT_EQ(e.operands.back().access, "vector");
 }
 
 // What is said of a launch is what a launch is: each call is looked at, then started.

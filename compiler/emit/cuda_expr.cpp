@@ -448,9 +448,12 @@ private:
                               : infix(n, " + ", Sum, Sum, is_float(d) ? Product : Sum);
     case BinaryOp::Sub:
       return infix(n, " - ", Sum, Sum, Product);
-    case BinaryOp::Mul:
-      return d == DType::Bool ? infix(n, " && ", LogicalAnd, LogicalAnd, LogicalAnd)
-                              : infix(n, " * ", Product, Product, is_float(d) ? Prefix : Product);
+    case BinaryOp::Mul: {
+      if (d == DType::Bool) return infix(n, " && ", LogicalAnd, LogicalAnd, LogicalAnd);
+      const Inst &right = k_[i.b]; // `a * (b / c)` is no `a * b / c`
+      const bool associates = right.op != Op::Binary || BinaryOp(right.sub) == BinaryOp::Mul;
+      return infix(n, " * ", Product, Product, is_float(d) || !associates ? Prefix : Product);
+    }
     case BinaryOp::Div: {
       uint32_t by;
       if (in_body || !divides_whole(k_, n, by)) return infix(n, " / ", Product, Product, Prefix);

@@ -80,6 +80,14 @@ Value *Arithmetic::binary(BinaryOp op, DType d, Value *l, Value *r) {
 }
 
 Value *Arithmetic::integer_binary(BinaryOp op, bool is_signed, Value *l, Value *r) {
+  // What is 0 whatever the other side is must be known to be when floats are made of it: see quotient().
+  const auto is_zero = [](Value *v) {
+    const auto *c = dyn_cast<ConstantInt>(v);
+    return c && c->isZero();
+  };
+  const bool vanishes = (op == BinaryOp::Sub && l == r) ||
+                        ((op == BinaryOp::Mul || op == BinaryOp::BitAnd) && (is_zero(l) || is_zero(r)));
+  if (vanishes) return ConstantInt::get(l->getType(), 0);
   switch (op) {
   case BinaryOp::Add:
     return b.CreateAdd(l, r);
@@ -211,6 +219,16 @@ Function *Arithmetic::power_function(bool is_signed, llvm::Type *t) {
   return f;
 }
 
+// LLVM 23 takes `0 / float(i)`, multiplied, for a zero with the sign of i, also where i is 0 and the quotient NaN. So a
+// zero by anything says itself what it is.
+Value *Arithmetic::quotient(Value *l, Value *r) {
+  const auto *known = dyn_cast<ConstantFP>(l);
+  if (!known || !known->isZero()) return b.CreateFDiv(l, r);
+  Value *number = b.CreateFCmpONE(r, ConstantFP::get(r->getType(), 0)); // neither zero nor NaN
+  Value *zero = b.CreateBinaryIntrinsic(Intrinsic::copysign, ConstantFP::get(l->getType(), 0), r);
+  return b.CreateSelect(number, known->isNegative() ? b.CreateFNeg(zero) : zero, ConstantFP::getNaN(l->getType()));
+}
+
 Value *Arithmetic::float_binary(BinaryOp op, Value *l, Value *r) {
   switch (op) {
   case BinaryOp::Add:
@@ -220,7 +238,7 @@ Value *Arithmetic::float_binary(BinaryOp op, Value *l, Value *r) {
   case BinaryOp::Mul:
     return b.CreateFMul(l, r);
   case BinaryOp::Div:
-    return b.CreateFDiv(l, r);
+    return quotient(l, r);
   case BinaryOp::Mod:
     return float_remainder(l, r);
   case BinaryOp::FloorDiv:

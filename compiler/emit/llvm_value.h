@@ -36,6 +36,7 @@ public:
 private:
   llvm::Value *integer_binary(BinaryOp, bool is_signed, llvm::Value *, llvm::Value *);
   llvm::Value *float_binary(BinaryOp, llvm::Value *, llvm::Value *);
+  llvm::Value *quotient(llvm::Value *, llvm::Value *);
   llvm::Value *divide(bool is_signed, bool remainder, llvm::Value *, llvm::Value *);
   llvm::Value *shift(BinaryOp, bool is_signed, llvm::Value *, llvm::Value *);
   llvm::Value *integer_power(bool is_signed, llvm::Value *, llvm::Value *);

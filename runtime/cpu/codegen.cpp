@@ -59,6 +59,19 @@ CpuTarget describe(const TargetMachine &machine) {
                                   : 0u};
 }
 
+// Where a branch on C leads to a phi that takes C, it takes what C is on that edge. The vectorizer of LLVM 23 makes of
+// the phi `select C, C, other` and, to be rid of a `not C`, turns C and the arms round, but not the C among the arms.
+static void settle_phis(Function &function) {
+  for (BasicBlock &block : function)
+    for (PHINode &phi : block.phis())
+      for (unsigned k = 0; k < phi.getNumIncomingValues(); ++k) {
+        const auto *branch = dyn_cast<BranchInst>(phi.getIncomingBlock(k)->getTerminator());
+        if (!branch || !branch->isConditional() || branch->getCondition() != phi.getIncomingValue(k)) continue;
+        if (branch->getSuccessor(0) == branch->getSuccessor(1)) continue;
+        phi.setIncomingValue(k, ConstantInt::getBool(phi.getContext(), branch->getSuccessor(0) == &block));
+      }
+}
+
 void optimise(Module &module, TargetMachine &machine) {
   module.setTargetTriple(machine.getTargetTriple());
   module.setDataLayout(machine.createDataLayout());
@@ -78,15 +91,19 @@ void optimise(Module &module, TargetMachine &machine) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, graphs, modules);
 
-  FunctionPassManager passes;
-  passes.addPass(EarlyCSEPass());
-  passes.addPass(InstCombinePass());
-  passes.addPass(SimplifyCFGPass());
+  FunctionPassManager first, passes;
+  first.addPass(EarlyCSEPass());
+  first.addPass(InstCombinePass());
+  first.addPass(SimplifyCFGPass());
   passes.addPass(LoopVectorizePass());
   passes.addPass(InstCombinePass());
   passes.addPass(SimplifyCFGPass());
   for (Function &f : module)
-    if (!f.isDeclaration()) passes.run(f, functions);
+    if (!f.isDeclaration()) {
+      functions.invalidate(f, first.run(f, functions));
+      settle_phis(f);
+      passes.run(f, functions);
+    }
 }
 
 namespace {

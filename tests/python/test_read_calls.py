@@ -258,3 +258,21 @@ def test_operands_of_functions_are_read_whether_they_matter_or_not() -> None:
         with pytest.raises(IndexError, match=r"`s\[i\]`: index 99 is out of bounds"):
             ew.kernel(f"x*{spec}")(x, s=s, **given)
         assert ew.kernel(f"x*{spec}")(x[:50], s=s, **given).shape == (50,)
+
+
+def test_conditions_that_are_values_too() -> None:
+    """Where the left side settles it, its own value is the result, in loops of many positions as in short ones."""
+    rng = np.random.default_rng(0)
+    for n in (5, 1000):
+        x, y = torch.tensor(rng.random(n) < 0.5), torch.tensor(rng.random(n) < 0.5)
+        for spec, want in (
+            ("x or y[i]", x | y),
+            ("x and y[i]", x & y),
+            ("not x or y[i]", ~x | y),
+            ("x + y[i]", x | y),
+            ("x | (y[i] & x)", x),
+            ("where(x, y[i], x)", x & y),
+            ("where(x, x, y[i])", x | y),
+            ("i % 3 == 1 or y[i]", (torch.arange(n) % 3 == 1) | y),
+        ):
+            assert torch.equal(ew.kernel(spec)(x=x, y=y) if "x" in spec else ew.kernel(spec)(y=y), want), (spec, n)

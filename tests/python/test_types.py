@@ -369,3 +369,25 @@ def test_a_shift_beyond_the_width_divides_by_zero_and_traps_nothing(dtype: str) 
     for spec in ("x//x//(31<<x)", "x % (31<<x)", "where(z > 0, 1, x//(31<<x))", "y//(31<<x) + y%(1<<x)"):
         given = {"x": x} | ({"y": y} if "y" in spec else {}) | ({"z": -np.ones(64, "f4")} if "z" in spec else {})
         assert not np.asarray(ew.kernel(spec)(**given)).any(), spec
+
+
+def test_a_zero_over_a_zero_is_nan_whatever_it_is_multiplied_by() -> None:
+    x = np.array([0, -0.0, 1, -2, np.inf, -np.inf, np.nan, 3e38] * 9, "f4")
+    j = np.arange(72, dtype="i4") % 5 - 2
+    i = np.arange(72).astype("f4")
+    f, zero = j.astype("f4"), np.float32(0)
+    with np.errstate(all="ignore"):
+        cases = {
+            "0.0/float(i)*(i-3)": zero / i * (i - 3),
+            "0.0/float(i)*x": zero / i * x,
+            "0.0/j*x": zero / f * x,
+            "-0.0/j*x": -zero / f * x,
+            "f32(j-j)/j*x": zero / f * x,
+            "f32(j*0)/j*x": zero / f * x,
+            "0.0/x*j": zero / x * f,
+        }
+    for spec, want in cases.items():
+        given = {n: v for n, v in (("x", x), ("j", j)) if n in spec} or {"shape": 72}
+        got = np.asarray(ew.kernel(spec)(**given))
+        assert np.array_equal(got, want, equal_nan=True), spec
+        assert np.array_equal(np.signbit(got)[~np.isnan(want)], np.signbit(want)[~np.isnan(want)]), spec

@@ -68,6 +68,12 @@ void fill_layout(const Plan &plan, Launch &launch) {
     case SlotKind::Blocks:
       launch.blocks = at;
       break;
+    case SlotKind::Inverse:
+    case SlotKind::InverseShift:
+      if (s.index == 0 && !launch.variant->kernel.form.flat)
+        (s.kind == SlotKind::Inverse ? launch.blocks_inverse : launch.blocks_shift) = at;
+      else slot.integer = loop_slot(loop, s).value_or(0);
+      break;
     case SlotKind::Live:
       launch.live = at;
       break;

@@ -100,6 +100,11 @@ std::string start_cuda(const Plan &plan, const Call &call, Ready &ready) {
   LiveRanges live;
   if (launch.shift >= 0) ready.slots[launch.shift].integer = g.shift;
   if (launch.blocks >= 0) ready.slots[launch.blocks].integer = g.blocks;
+  if (launch.blocks_inverse >= 0) {
+    const Inverse i = inverse(g.blocks, 32);
+    ready.slots[launch.blocks_inverse].integer = int64_t(i.multiplier);
+    ready.slots[launch.blocks_shift].integer = i.shift;
+  }
   if (launch.live >= 0) live = live_ranges(k, ready.cut->segments, plan.loop.extent, g.shift, g.grid);
   if (g.grid == 0) return "";
   llvm::SmallVector<void *, 48> parameters;

@@ -77,10 +77,11 @@ struct Launch {
   uint64_t alias = 0, scalar = 0; // by argument
   bool wide = false, many = false;
   std::shared_ptr<Variant> variant;
-  llvm::SmallVector<Slot, 32> slots;                      // all of them; pointers are filled in at a call
-  llvm::SmallVector<int32_t, 8> pointers;                 // by slot: an argument, out_pointer, or no_pointer
-  int32_t shift = -1, blocks = -1, live = -1, table = -1; // slots that the geometry fills, and the cut
-  std::vector<Intervals::Look> looks;                     // of the variant's checks
+  llvm::SmallVector<Slot, 32> slots;      // all of them; pointers are filled in at a call
+  llvm::SmallVector<int32_t, 8> pointers; // by slot: an argument, out_pointer, or no_pointer
+  // Slots that the geometry fills, and the cut.
+  int32_t shift = -1, blocks = -1, blocks_inverse = -1, blocks_shift = -1, live = -1, table = -1;
+  std::vector<Intervals::Look> looks; // of the variant's checks
   // Uniforms, bounds and their checks: settled here once if no parameter enters them, else at every call.
   bool settled = false;
   Cut cut;

@@ -193,11 +193,17 @@ void KernelPrinter::print_tools(Lines &out) {
     }
   }
   if (form_.segments) print_segment_tools(out);
+  const auto clamped = [&](const Local &l) { return clamps(l); };
+  const bool all_clamped = form_.flat || std::all_of(locals_.begin(), locals_.end(),
+                                                     [&](const Local &l) { return l.row == no_node || clamps(l); });
   if (!nothing_)
-    out.add(0, "__device__ int local(" + std::string(form_.flat ? integer() : bound_type()) +
+    out.add(0, "__device__ int local(" + std::string(all_clamped ? integer() : bound_type()) +
                    " p) { return p < 0 ? 0 : p < " + num(width) + " ? (int)p : " + num(width) + "; }");
-  if (!nothing_ && clamps_bounds() &&
-      std::any_of(locals_.begin(), locals_.end(), [](const Local &l) { return l.row != no_node && !l.flat; }))
+  if (!nothing_ && form_.rows > 0 && form_.narrow && !form_.flat && !form_.tile) {
+    out.add(0, "__device__ int quotient(int n, unsigned inverse, int shift) { "
+               "return (int)((u64)n * inverse >> (32 + shift)); }");
+  }
+  if (!nothing_ && std::any_of(locals_.begin(), locals_.end(), clamped))
     out.add(0, "__device__ int within(" + std::string(bound_type()) +
                    " p, int extent) { return p < 0 ? 0 : p < extent ? (int)p : extent; }");
 }

@@ -85,9 +85,16 @@ void KernelPrinter::print_origin(Lines &out) {
   } else {
     const bool narrow = form_.narrow;
     const std::string type(integer());
-    const std::string row = narrow ? "blockIdx.x / blocks * blockDim.y + threadIdx.y"
-                                   : "i64(blockIdx.x / blocks) * blockDim.y + threadIdx.y";
+    const std::string row =
+        narrow ? "band * blockDim.y + threadIdx.y" : "i64(blockIdx.x / blocks) * blockDim.y + threadIdx.y";
     const std::string name = form_.rows == 1 ? row_names_[0] : "row";
+    auto divided = [&](const std::string &n, uint32_t by, const std::string &length) {
+      const std::string inverse = inverse_name(by);
+      return narrow ? "quotient(" + n + ", " + inverse + ", " + inverse + "_shift)" : n + " / " + length;
+    };
+    if (narrow)
+      out.add(2, "const int band = " + divided("blockIdx.x", 0, "blocks") + ", block = blockIdx.x - band * blocks;",
+              "its rows, its place along them");
     out.add(2, "const " + type + " " + name + " = " + row + ";");
     out.add(2, "if (" + name + " >= rows) return;");
     // Axis 0 is the fastest. Each quotient feeds the next division.
@@ -96,8 +103,8 @@ void KernelPrinter::print_origin(Lines &out) {
       for (int d = 0; d + 1 < form_.rows; ++d) {
         const bool last = d + 2 == form_.rows;
         const std::string length = "length" + num(d), next = last ? row_names_[d + 1] : "rest" + num(d + 1);
-        out.add(2, "const " + type + " " + next + " = " + rest + " / " + length + ", " + row_names_[d] + " = " + rest +
-                       " - " + next + " * " + length + ";");
+        out.add(2, "const " + type + " " + next + " = " + divided(rest, d + 1, length) + ", " + row_names_[d] + " = " +
+                       rest + " - " + next + " * " + length + ";");
         rest = next;
       }
     }
@@ -109,9 +116,8 @@ void KernelPrinter::print_origin(Lines &out) {
     }
     const std::string step = v_ > 1 ? " * " + num(v_) : "";
     out.add(2,
-            "const " + std::string(integer()) +
-                " first = " + (narrow ? "blockIdx.x % blocks * blockDim.x" : "i64(blockIdx.x % blocks * blockDim.x)") +
-                step + head + ";",
+            "const " + std::string(integer()) + " first = " +
+                (narrow ? "block * blockDim.x" : "i64(blockIdx.x % blocks * blockDim.x)") + step + head + ";",
             "the block's first position in the row");
   }
   std::vector<std::string> moves;
@@ -173,7 +179,7 @@ void KernelPrinter::print_bounds(Lines &out) {
     std::string at = l.row != no_node ? texts[next++] : l.parameter;
     if (form_.rows > 0 && l.flat) at += " - rowbase";
     if (form_.rows > 0 && l.flat && !form_.unit_pitch) at = "ceil_div(" + at + ", pitch)";
-    items.push_back(l.name + " = local(" + at + " - first)");
+    items.push_back(l.name + (clamps(l) ? " = within(" + at + ", extent) - first" : " = local(" + at + " - first)"));
   }
   statement(items);
 }

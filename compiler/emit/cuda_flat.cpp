@@ -82,7 +82,7 @@ void KernelPrinter::print_row_entry(Lines &out) {
     size_t next = 0;
     for (const Local &l : locals_) {
       if (l.row == no_node) continue;
-      const bool clamped = clamps_bounds() && !l.flat;
+      const bool clamped = clamps(l);
       variable(clamped ? "int" : bound_type(), l.name);
       entry.add(4, l.name + " = " + (clamped ? "within(" + texts[next] + ", extent);" : texts[next] + ";"));
       ++next;

@@ -89,7 +89,10 @@ void KernelPrinter::choose_names() {
   for (const std::string &word : helper_words()) names_.taken.insert(word);
   for (int d = 0; d < dtype_count; ++d) names_.taken.insert(vector_type(DType(d)));
   if (form_.flat) {
-    for (const char *word : {"column", "position", "enter_row", "within"}) names_.taken.insert(word);
+    for (const char *word : {"column", "position", "enter_row"}) names_.taken.insert(word);
+  }
+  if (form_.rows > 0) {
+    for (const char *word : {"band", "block", "quotient", "within"}) names_.taken.insert(word);
     for (uint32_t l = 0; l <= form_.rows; ++l)
       for (const char *end : {"", "_shift"}) names_.taken.insert(inverse_name(l) + end);
   }

@@ -181,7 +181,7 @@ std::vector<SlotInfo> slots(const Kernel &k, Backend backend) {
   for (const uint32_t a : tables)
     for (uint32_t axis = 0, rank = uint32_t(k.arguments[a].type.rank); axis < rank; ++axis)
       if (axis + 1 < rank || !is_dense(k, a)) add(SlotKind::TableStride, a, axis);
-  for (uint32_t length = 0; flat && length < (in_rows ? rows : 1); ++length)
+  for (uint32_t length = 0; divides_by_products(f, gpu) && length < (in_rows ? rows : 1); ++length)
     for (const SlotKind kind : {SlotKind::Inverse, SlotKind::InverseShift}) add(kind, length, f.narrow ? 32 : 64);
   if (gpu) add(SlotKind::Shift);
   if (gpu && rows && !flat) add(SlotKind::Blocks);
@@ -189,6 +189,8 @@ std::vector<SlotInfo> slots(const Kernel &k, Backend backend) {
   if (segments) add(SlotKind::Segments);
   return list;
 }
+
+bool divides_by_products(const Form &f, bool gpu) { return gpu && (f.flat || (f.rows > 0 && f.narrow && !f.tile)); }
 
 int tile_threads(const Form &f) { return f.vector > 1 ? 8 : 32; }
 int tile_width(const Form &f) { return tile_threads(f) * f.vector; }

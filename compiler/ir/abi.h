@@ -35,8 +35,8 @@ enum class SlotKind : uint8_t {
   InInner,     // i64, elements: argument `index`'s inner stride              (access Strided or Tiled)
   TableStride, // i64, elements: argument `index`'s own stride along its axis `box`, for reads at indices (the last axis
                // of a Form::dense one has none); 0 for an axis of length 1 that every read takes at the own position
-  Inverse,     // uint32, uint64 (`box`: its bits): n / length as a product, of the extent (`index` 0) or of row axis
-               // `index` - 1; in the type's high half                        (GPU only, form.flat)
+  Inverse, // uint32, uint64 (`box`: its bits): n / length as a product, of row axis `index` - 1, or with `index` 0 of
+           // the extent (form.flat), else of Blocks; in the type's high half        (see divides_by_products)
   InverseShift, // int32: how far that half goes right then
   Shift,        // int32: (out's address / size) mod V                          (GPU only)
   Blocks,       // uint32: blocks along the inner axis                          (GPU only, form.rows > 0, !form.flat)
@@ -116,6 +116,8 @@ uint32_t bound_slot(const Kernel &, const std::vector<SlotInfo> &, NodeId bound,
 
 inline constexpr int block_threads = 256; // threads a block in one-row form: a block covers 256 * V positions
 
+/// Whether a kernel is given inverses of lengths: 64-bit rows divide.
+bool divides_by_products(const Form &, bool gpu);
 /// With Form::tile: threads along the inner axis, and positions that a tile has there. Eight vectors of `out` are a
 /// line of memory.
 int tile_threads(const Form &);

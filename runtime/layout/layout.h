@@ -42,12 +42,13 @@ Loop make_loop(DimsRef domain, DimsRef out, std::span<const Dims> inputs, const 
 int64_t flat_span(const Loop &);
 
 /// A division by a number known at the launch, as a product: n / divisor is the high half of n * multiplier, both of
-/// `bits` bits, shifted right by `shift`, for every n of `bits` - 1 bits.
+/// `bits` bits, shifted right by `shift`, for every n of `bits` - 1 bits. By 1, the whole product goes right by one bit
+/// less than its half (`shift` -1).
 struct Inverse {
   uint64_t multiplier;
   int shift;
 };
-/// `divisor`: from 2 to 2^(bits - 1). `bits`: 32 or 64.
+/// `divisor`: from 1 to 2^(bits - 1). `bits`: 32 or 64.
 Inverse inverse(int64_t divisor, int bits);
 
 /// What a launch is given in a slot that the loop alone decides: counts, lengths, pitches and strides; nullopt for

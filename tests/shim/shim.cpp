@@ -177,7 +177,7 @@ CudaCall cuda_call(const Kernel &k, const std::function<Slot(const SlotInfo &)> 
     if (call.infos[s].kind == SlotKind::Blocks) call.slots[s].integer = call.geometry.blocks;
     if (call.infos[s].kind == SlotKind::Inverse || call.infos[s].kind == SlotKind::InverseShift) {
       const SlotInfo &of = call.infos[s];
-      int64_t length = extent;
+      int64_t length = k.form.flat ? extent : int64_t(call.geometry.blocks);
       for (size_t l = 0; of.index && l < call.infos.size(); ++l)
         if (call.infos[l].kind == SlotKind::RowLength && call.infos[l].index == of.index - 1)
           length = call.slots[l].integer;

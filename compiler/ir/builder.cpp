@@ -127,6 +127,10 @@ NodeId Builder::binary(BinaryOp op, NodeId a, NodeId b) {
 
 NodeId Builder::compare(CompareOp op, NodeId a, NodeId b, bool exact) {
   assert(kernel_[a].type == kernel_[b].type);
+  if (kernel_[a].type == DType::Bool && kernel_[a].op == Op::Const && kernel_[b].op == Op::Const) { // `true ^ true`
+    const __int128 x = kernel_.constants[kernel_[a].a].integer, y = kernel_.constants[kernel_[b].a].integer;
+    if (op == CompareOp::Eq || op == CompareOp::Ne) return integer(DType::Bool, (x == y) == (op == CompareOp::Eq));
+  }
   return intern({.op = Op::Compare, .sub = uint8_t(op), .type = DType::Bool, .a = a, .b = b, .c = exact});
 }
 

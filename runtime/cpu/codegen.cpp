@@ -95,6 +95,9 @@ void optimise(Module &module, TargetMachine &machine) {
   first.addPass(EarlyCSEPass());
   first.addPass(InstCombinePass());
   first.addPass(SimplifyCFGPass());
+  // What is the same for all positions leaves the loop, a condition's arm too: a division left there is made by the
+  // vectorizer of LLVM 23 for all lanes at once, but only if the first of them takes the arm.
+  first.addPass(createFunctionToLoopPassAdaptor(LICMPass(LICMOptions()), /*UseMemorySSA=*/true));
   passes.addPass(LoopVectorizePass());
   passes.addPass(InstCombinePass());
   passes.addPass(SimplifyCFGPass());

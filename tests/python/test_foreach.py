@@ -106,3 +106,44 @@ def test_a_fault_of_values_in_one_call_writes_nothing_in_any() -> None:
     assert all(x.tolist() == [6] * 4 for x in xs)
     k.foreach(xs, out=xs, m=[1, 2, 3])
     assert [x[0].item() for x in xs] == [6, 3, 2]
+
+
+def shrunk() -> torch.Tensor:
+    x = torch.ones(8)
+    x.untyped_storage().resize_(4)
+    return x
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.randn(4, dtype=torch.complex64).conj().imag,
+        lambda: torch.ones(4, requires_grad=True),
+        lambda: torch.ones(4).to_sparse(),
+        lambda: torch.ones(4, device="meta"),
+        lambda: torch.ones(1).expand(4),
+        shrunk,
+    ],
+    ids=["negative", "requires_grad", "sparse", "meta", "expanded", "shrunk"],
+)
+def test_in_place_refuses_what_a_call_refuses(make: Any) -> None:
+    k, good = ew.kernel("x*2"), torch.ones(4)
+    with pytest.raises((TypeError, ValueError, RuntimeError)) as alone:
+        bad = make()
+        k(bad, out=bad)
+    bad = make()
+    with pytest.raises(alone.type):
+        k.foreach([good, bad], out=[good, bad])
+    assert torch.equal(good, torch.ones(4))
+
+
+def test_any_list_may_be_worked_in_place_and_tensors_resized_between() -> None:
+    k = ew.kernel("x - y")
+    xs, ys = [torch.full((n,), 5.0) for n in (3, 9)], [torch.full((n,), 2.0) for n in (3, 9)]
+    k.foreach(xs, y=ys, out=ys)
+    assert all(torch.equal(y, torch.full_like(x, 3.0)) for x, y in zip(xs, ys, strict=True))
+    for x, y in zip(xs, ys, strict=True):
+        x.resize_(1000).fill_(7.0)
+        y.resize_(1000).fill_(1.0)
+    k.foreach(xs, y=ys, out=[ys[0], xs[1]])
+    assert bool((ys[0] == 6).all()) and bool((xs[1] == 6).all()) and bool((ys[1] == 1).all())

@@ -276,3 +276,18 @@ def test_conditions_that_are_values_too() -> None:
             ("i % 3 == 1 or y[i]", (torch.arange(n) % 3 == 1) | y),
         ):
             assert torch.equal(ew.kernel(spec)(x=x, y=y) if "x" in spec else ew.kernel(spec)(y=y), want), (spec, n)
+
+
+def test_an_index_that_divides_behind_a_condition() -> None:
+    """It is the same for all positions, and the first of them does not ask for it."""
+    y = np.arange(1000, 1128, dtype="u4")[::2]
+    for spec in (
+        "where(i >= 1, y[reflect(min(u32(3e38), 2), len(y))], 0)",
+        "where(i >= 1, y[u32(2) % u32(len(y))], 0)",
+        "where(i % 4 != 0, y[(k + 12) % (k + 10)], 0)",
+        "where(i % 4 != 0, y[k % max(k+1, 1) + 2], 0)",
+    ):
+        given = {"k": 0} if "k" in spec else {}
+        got = ew.kernel(spec)(y=y, **given)
+        reached = np.arange(64) % 4 != 0 if "% 4" in spec else np.arange(64) >= 1
+        assert got.tolist() == np.where(reached, 1004, 0).tolist(), spec

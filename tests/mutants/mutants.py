@@ -310,6 +310,13 @@ def suites_for(file: str, number: int) -> list[Suite]:
     return [*first, *ROUNDS[number]]
 
 
+def suites_of(number: int) -> list[Suite]:
+    """All that a mutant of some file may be shown in a round."""
+    first = [s for _, suites in FIRST for s in suites] if number == 0 else []
+    every = [*first, *ROUNDS[number]]
+    return [s for at, s in enumerate(every) if s not in every[:at]]
+
+
 def fails(suite: Suite, tree: Path) -> str | None:
     """None if the suite passes, else how it failed."""
     code, text = run(suite.command, tree, suite.seconds)
@@ -360,6 +367,11 @@ def suffer(m: Mutant, tree: Path, build: list[str], suites: list[Suite], entry: 
         path.write_text(original)
 
 
+def revision_of(tree: Path) -> str:
+    command = ["git", "-C", str(tree), "rev-parse", "--short=7", "HEAD"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
 def read_log(path: Path) -> list[dict]:
     return json.loads(path.read_text()) if path.exists() else []
 
@@ -399,13 +411,14 @@ def main() -> int:
     ]
     if not given.unchecked:
         code, text = run([*build, *TARGETS], tree, 3600)
-        for suite in () if code else shown or ROUNDS[number]:
+        for suite in () if code else shown or suites_of(number):
             code, text = (1, how) if (how := fails(suite, tree)) else (0, "")
             if code:
                 break
         if code:
             print(f"the tree fails as it is: {text[-500:]}")
             return 1
+    revision = revision_of(tree)
     log = {entry["key"]: entry for entry in read_log(given.log)}
     for m in draw(every, given.seed):
         old = log.get(m.key)
@@ -422,7 +435,14 @@ def main() -> int:
             old = old and {k: v for k, v in old.items() if k not in ("end", "by", "how")}
         elif given.again or not wanted:
             continue
-        entry = old or {"key": m.key, "rule": m.rule, "file": m.file, "line": m.line, "before": m.before.strip()}
+        entry = old or {
+            "key": m.key,
+            "revision": revision,
+            "rule": m.rule,
+            "file": m.file,
+            "line": m.line,
+            "before": m.before.strip(),
+        }
         suites = shown or suites_for(m.file, number)
         log[m.key] = suffer(
             m,

@@ -7,6 +7,7 @@ import itertools
 from typing import Any
 
 import elsewise as ew
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")

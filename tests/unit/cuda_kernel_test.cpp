@@ -284,6 +284,62 @@ TEST(CudaKernel, QuotientsOfWholeNumbersAreRoundedOnce) {
   }
 }
 
+// Every operator of integers on the ends of its dtype, against the exact arithmetic that folding works by.
+TEST(CudaKernel, EveryOperatorOfIntegers) {
+  struct Case {
+    DType d;
+    Maker m; // stays where it is
+    Case(DType d) : d(d), m({d, d}, d) {}
+  };
+  std::vector<std::unique_ptr<Case>> cases;
+  std::vector<std::string> texts;
+  for (DType d : {DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::U16, DType::U32, DType::U64})
+    for (int o = 0; o <= int(BinaryOp::BitXor); ++o) {
+      if (BinaryOp(o) == BinaryOp::Div) continue;
+      Case &c = *cases.emplace_back(std::make_unique<Case>(d));
+      c.m.piece(c.m.b.binary(BinaryOp(o), c.m.b.load(0), c.m.b.load(1)));
+      texts.push_back(emit_cuda(c.m.scheduled()));
+    }
+  std::string error;
+  const auto batch = ShimBatch::build(texts, error);
+  ASSERT_TRUE(batch) << error;
+  for (size_t n = 0; n < cases.size(); ++n) {
+    const Kernel &k = cases[n]->m.kernel;
+    const DType d = cases[n]->d;
+    const Inst &operation = k[k.pieces[0].values[0]];
+    const int size = bytes(d), width = 8 * size;
+    const __int128 high = extreme(d, true).integer, low = extreme(d, false).integer;
+    std::vector<__int128> edges{low, low + 1, high, high - 1, width - 1, width, width + 1};
+    for (int v = -3; v <= 3; ++v)
+      if (fits(d, v)) edges.push_back(v);
+    std::vector<__int128> x, y;
+    for (const __int128 a : edges)
+      for (const __int128 b : edges) x.push_back(a), y.push_back(b);
+    alignas(64) std::byte memory[3][4096];
+    ASSERT_LE(x.size() * size_t(size), sizeof memory[0]);
+    for (size_t i = 0; i < x.size(); ++i)
+      for (int a = 0; a < 2; ++a) std::memcpy(memory[a] + i * size_t(size), a ? &y[i] : &x[i], size_t(size));
+    const CudaCall call = cuda_call(k, [&](const SlotInfo &s) {
+      Slot v{};
+      if (s.kind == SlotKind::Out) v.pointer = memory[2];
+      if (s.kind == SlotKind::In) v.pointer = memory[s.index];
+      if (s.kind == SlotKind::Extent) v.integer = int64_t(x.size());
+      return v;
+    });
+    batch->launch(n, call.geometry, call.pointers().data());
+    for (size_t i = 0; i < x.size(); ++i) {
+      Constant a, b, want;
+      a.integer = x[i], b.integer = y[i];
+      const Constant both[] = {a, b};
+      apply(operation, d, both, want);
+      __int128 got = 0;
+      std::memcpy(&got, memory[2] + i * size_t(size), size_t(size));
+      ASSERT_EQ(wrap(d, got), want.integer) << spelling(BinaryOp(operation.sub)) << " of " << spelling(d) << ' '
+                                            << int64_t(x[i]) << ", " << int64_t(y[i]);
+    }
+  }
+}
+
 TEST(CudaKernel, HalvesConvertExactlyOnce) {
   std::vector<std::unique_ptr<Conversion>> kernels;
   std::vector<std::string> texts;

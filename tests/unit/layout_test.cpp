@@ -73,6 +73,7 @@ TEST(Layout, OutputStridesAreTorchs) {
   EXPECT_EQ(strides_of({2, 3}, {{{3}, {1}}, {{2, 3}, {1, 2}}}), Dims({1, 2})); // a repeated axis says nothing
   EXPECT_EQ(strides_of({2, 3}, {{{2, 3}, {0, 1}}}), Dims({3, 1}));             // expanded
   EXPECT_EQ(strides_of({0, 3}, {{{0, 3}, {1, 0}}}), Dims({3, 1}));
+  EXPECT_EQ(strides_of({2, 0, 3}, {{{2, 0, 3}, {3, 3, 1}}, {{3}, {1}}}), Dims({3, 3, 1})); // nothing, but in order
   EXPECT_EQ(strides_of({}, {{{}, {}}}), Dims({}));
   EXPECT_EQ(strides_of({2, 3}, {}), Dims({3, 1})); // shape=
 }

@@ -131,6 +131,8 @@ TEST(Lower, Checks) {
   EXPECT_EQ(checks("x // m", {"x: i32", "m: int"}), "fits i32 %1 piece 0; ") << "data divided by zero is 0";
   EXPECT_EQ(checks("i < 3: x; else m", {"x: i16", "m: int"}), "fits i16 %4 piece 1; ");
   EXPECT_EQ(checks("i8(m) + x", {"x: i8", "m: int"}), "") << "an explicit cast wraps";
+  EXPECT_EQ(checks("wrap(i, m)", {"m: int"}), "nonzero %1 piece 0; ");
+  EXPECT_EQ(checks("where(bit(i, m), 1, 0)", {"m: int"}), "") << "bit 0 is one";
   // Not reached where the host's condition says so: the check looks at a harmless number then.
   const Kernel k = scheduled("where(m != 0, i // m, 7)", {"m: int"});
   EXPECT_EQ(host_call(k, {{.integer = 0}}, 5).check.fault.what, HostFault::None);

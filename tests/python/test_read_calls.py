@@ -294,9 +294,9 @@ def test_an_index_that_divides_behind_a_condition() -> None:
 
 
 def test_what_is_compared_with_a_read_does_not_choose_it() -> None:
-    """Only the rows decide that nothing is read: looked for in 5000 columns too, a fault is not excluded in time."""
-    rule = "[r, w, p]; where(((r-7)*(r-93))*((r-7)*(r-93)) {} 0, where(s[p+m] > w, 1, 0), 2)"
-    given = {"s": torch.zeros(3), "m": 5, "shape": (100, 5000, 1)}
-    assert bool((ew.kernel(rule.format("<"))(**given) == 2).all())
+    """Only the rows decide that nothing is read: looked for in 20000 columns too, a fault is not excluded in time."""
+    rule = "[r, w, p]; p < where((r-2)*(r-18) == {}, 1, 0): where(s[m] > w, 1, 0); else 2"
+    given = {"s": torch.zeros(3), "m": 5, "shape": (21, 20000, 2)}
+    assert bool((ew.kernel(rule.format(30))(**given) == 2).all())
     with pytest.raises(IndexError, match="index 5 is out of bounds for `s` with 3 elements"):
-        ew.kernel(rule.format("<="))(**given)
+        ew.kernel(rule.format(17))(**given)

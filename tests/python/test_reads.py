@@ -161,6 +161,13 @@ def test_nothing_is_read_that_is_not_reached() -> None:
     assert torch.equal(ew.kernel("i >= len(s) or s[i] > 100: x; else 0")(x, s=x[:0]), x)
 
 
+def test_nothing_is_read_where_an_earlier_guard_has_every_position() -> None:
+    kernel = ew.kernel("i*i < m: 0; else s[i]")
+    assert not kernel(s=torch.ones(3), m=1000, shape=(10,)).any()
+    with pytest.raises(IndexError, match="index 9 is out of bounds for `s` with 3 elements"):
+        kernel(s=torch.ones(3), m=50, shape=(10,))
+
+
 def test_empty_tables() -> None:
     empty = torch.zeros(0)
     with pytest.raises(IndexError):

@@ -140,6 +140,12 @@ TEST(Lower, Checks) {
   EXPECT_EQ(host_call(scheduled("i // m", {"m: int"}), {{.integer = 0}}, 5).check.fault.what, HostFault::ZeroDivision);
 }
 
+TEST(Lower, UnsignedDataBesideAUniform) { // what is beyond u64 is settled by the uniform, exactly; the rest is of data
+  const std::string text = nodes(lowered("x < m*m: 1; else 0", {"x: u64", "m: int"}));
+  EXPECT_NE(text.find("= lt %0, %3 : bool element"), std::string::npos) << text;
+  EXPECT_NE(text.find("= gt %2, %5 : bool host"), std::string::npos) << text;
+}
+
 TEST(Lower, BoolArithmetic) {
   const std::string text = nodes(lowered("(x + y) & (x * y) ^ x", {"x: bools", "y: bools"}));
   EXPECT_NE(text.find("= or %0, %1"), std::string::npos) << text;

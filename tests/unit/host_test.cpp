@@ -387,6 +387,12 @@ TEST(Calls, ParametersMustFit) {
       << "compares exactly";
 }
 
+TEST(Calls, ARampsDifferencesStayIn64Bits) { // of its ends, the lower one from the upper
+  const __int128 least = -((__int128)1 << 63);
+  EXPECT_EQ(call("ramp(i, m, 100)", {"m: int"}, {{.integer = least + 101}}, 10).fault.what, HostFault::None);
+  EXPECT_EQ(call("ramp(i, m, 100)", {"m: int"}, {{.integer = least + 100}}, 10).fault.what, HostFault::Overflow);
+}
+
 TEST(Calls, ABoundMustBeANumberWhereTheProofNeededIt) {
   HostValue nan{};
   nan.real = NAN;

@@ -53,6 +53,14 @@ def test_the_order_is_the_seeds_and_goes_round_the_rules(mutants: Any, every: li
     assert {m.rule for m in first[: len(mutants.RULES)]} == {rule.name for rule in mutants.RULES}
 
 
+def test_what_a_file_is_shown_passes_before_it_is_changed(mutants: Any) -> None:
+    for number in range(len(mutants.ROUNDS)):
+        seen = mutants.suites_of(number)
+        assert len(seen) == len({(s.name, *s.command) for s in seen})
+        for begins, _ in mutants.FIRST:
+            assert all(s in seen for s in mutants.suites_for(begins, number))
+
+
 def test_a_log_keeps_reasons_and_places(mutants: Any, tmp_path: Path) -> None:
     log = tmp_path / "log.json"
     for key in "abc":

@@ -8,6 +8,7 @@
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/SubtargetFeature.h"
@@ -72,7 +73,20 @@ static void settle_phis(Function &function) {
       }
 }
 
+// A division that is the same for all positions must not sink into the arm of a condition: the vectorizer of LLVM 23
+// makes it for all lanes at once, but only if the first of them takes the arm.
+static void keep_divisions_outside() {
+  static const bool once = [] {
+    auto &options = cl::getRegisteredOptions();
+    if (const auto at = options.find("instcombine-code-sinking"); at != options.end())
+      static_cast<cl::opt<bool> *>(at->second)->setValue(false);
+    return true;
+  }();
+  (void)once;
+}
+
 void optimise(Module &module, TargetMachine &machine) {
+  keep_divisions_outside();
   module.setTargetTriple(machine.getTargetTriple());
   module.setDataLayout(machine.createDataLayout());
   LoopAnalysisManager loops;
@@ -95,9 +109,6 @@ void optimise(Module &module, TargetMachine &machine) {
   first.addPass(EarlyCSEPass());
   first.addPass(InstCombinePass());
   first.addPass(SimplifyCFGPass());
-  // What is the same for all positions leaves the loop, a condition's arm too: a division left there is made by the
-  // vectorizer of LLVM 23 for all lanes at once, but only if the first of them takes the arm.
-  first.addPass(createFunctionToLoopPassAdaptor(LICMPass(LICMOptions()), /*UseMemorySSA=*/true));
   passes.addPass(LoopVectorizePass());
   passes.addPass(InstCombinePass());
   passes.addPass(SimplifyCFGPass());

@@ -45,7 +45,7 @@ public:
   }
 
   Owner owner = Owner::None;
-  int32_t ordinal = -1;  // of the first CUDA tensor
+  int32_t ordinal = -1; // of the first CUDA tensor
   bool at_once = false; // the last tensor was read in C: it would be as an `out` too
 
 private:

@@ -4,8 +4,8 @@
 #pragma once
 #include "compiler/check/typed.h"
 #include "grammar/builtins.h"
-#include <string>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace elsewise::fuzz {

@@ -68,7 +68,8 @@ TEST_F(ExplainOnGpu, BlocksThatKeepTheirElementStartNoThread) {
 }
 
 TEST_F(ExplainOnGpu, SlowAccessHasItsReasonAndACure) {
-  const int64_t shape[] = {64, 2000}, padded[] = {2001, 1}, stride[] = {2000, 1}, turned[] = {1, 64}, gaps[] = {4000, 2};
+  const int64_t shape[] = {64, 2000}, padded[] = {2001, 1}, stride[] = {2000, 1}, turned[] = {1, 64},
+                gaps[] = {4000, 2};
   auto view = [&](const int64_t *strides, uintptr_t address) {
     api::Arg a{.kind = ArgKind::Tensor, .dtype = DType::F32, .rank = 2, .shape = shape, .stride = strides};
     return on_gpu(a, address);

@@ -391,3 +391,14 @@ def test_a_zero_over_a_zero_is_nan_whatever_it_is_multiplied_by() -> None:
         got = np.asarray(ew.kernel(spec)(**given))
         assert np.array_equal(got, want, equal_nan=True), spec
         assert np.array_equal(np.signbit(got)[~np.isnan(want)], np.signbit(want)[~np.isnan(want)]), spec
+
+
+def test_a_zero_keeps_its_sign_through_a_least() -> None:
+    x, i = np.array([0, -0.0, 1, -1, 2], "f4"), np.arange(5).astype("f4")
+    for spec, want in (
+        ("x*fmin(0-float(i), 1)", x * np.minimum(0 - i, 1)),
+        ("x*min(0-float(i), 1)", x * np.minimum(0 - i, 1)),
+        ("1/min(0-float(i%1), x*x+1)", np.full(5, np.inf, "f4")),
+    ):
+        got = np.asarray(ew.kernel(spec)(x=x))
+        assert np.array_equal(got, want) and np.array_equal(np.signbit(got), np.signbit(want)), (spec, got)

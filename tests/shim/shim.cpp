@@ -78,8 +78,9 @@ std::unique_ptr<ShimBatch> ShimBatch::build(const std::vector<std::string> &cuda
   const std::string command =
       std::string(compiler && *compiler ? compiler : "g++") +
       " -std=c++20 -O1 -shared -fPIC -ffp-contract=off -fsanitize=alignment,bounds -fno-sanitize-recover=all " + flags +
-      " -I'" + shim_folder() + "' -o '" + library.string() + "' '" + source.string() + "' > '" + log.string() +
-      "' 2>&1";
+      " -frounding-math" // else g++ 12 makes -(float)i of 0 - (float)i, which is -0 where i is 0
+      " -I'" +
+      shim_folder() + "' -o '" + library.string() + "' '" + source.string() + "' > '" + log.string() + "' 2>&1";
   const bool failed = std::system(command.c_str()) != 0;
   std::stringstream text;
   text << std::ifstream(log).rdbuf();

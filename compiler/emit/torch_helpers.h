@@ -252,7 +252,8 @@ inline constexpr std::array torch_helpers = {
         return torch.where(_unsigned(">=", e, b, work), 1.0, result).to(dtype)
     e, a, b = (v.to(work) if torch.is_tensor(v) else torch.tensor(v, dtype=work, device=device) for v in given)
     dtype = dtype if tensor else torch.float64
-    between = (e - a).to(dtype) / (b - a).to(dtype)
+    exact = torch.uint64 if work == torch.int64 else work  # where it is taken, no difference is below 0
+    between = (e - a).to(exact).to(dtype) / (b - a).to(exact).to(dtype)
     result = torch.where(e >= b, 1.0, torch.where(e <= a, 0.0, between)).to(dtype)
     return result if tensor else result.item()
 )"},

@@ -54,9 +54,11 @@ NodeId compare(Kernel &k, Builder &b, CompareOp op, NodeId x, NodeId y) {
   return b.compare(op, x, y, left == DType::Index);
 }
 
+/// `x - y` of a ramp, in which it is chosen only where it is not below 0: of i64 data it then has 64 bits and no sign.
 NodeId difference(Kernel &k, Builder &b, DType type, NodeId x, NodeId y) {
   const DType common = k[x].type == k[y].type ? k[x].type : DType::F64;
-  return b.cast(b.binary(BinaryOp::Sub, b.cast(x, common), b.cast(y, common)), type);
+  const NodeId exact = b.binary(BinaryOp::Sub, b.cast(x, common), b.cast(y, common));
+  return b.cast(common == DType::I64 ? b.cast(exact, DType::U64) : exact, type);
 }
 
 /// 1 if e >= b, else 0 if e <= a, else (e-a)/(b-a), of which only the quotient is rounded in the type of the result.

@@ -253,6 +253,10 @@ std::optional<Case> prepare(Program program, std::map<std::string, int> &refused
     refused["beyond 128 bits"]++;
     return std::nullopt;
   }
+  if (oracle.open()) {
+    refused["the sign of a NaN that arithmetic made"]++;
+    return std::nullopt;
+  }
   return c;
 }
 

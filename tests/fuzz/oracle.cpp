@@ -110,6 +110,7 @@ template <class T> double float_operate(Operator op, T a, T b) {
 
 Scalar convert(const Scalar &v, DType to) {
   Scalar r{to};
+  r.made = v.made && is_float(to);
   if (is_float(to)) {
     if (is_float(v.type)) r.real = round_float(v.real, to);
     else if (is_half(to))
@@ -245,6 +246,9 @@ Oracle::Oracle(const Ast &ast, const Names &names, const Typed &typed, std::vect
   for (int64_t d : domain_) count_ *= d;
 }
 
+// What arithmetic gave: a NaN of it has no sign that the language promises.
+static Scalar made(DType c, double v) { return {c, 0, v, std::isnan(v)}; }
+
 static bool related(Operator op, const Scalar &a, const Scalar &b) {
   const auto by = [&](auto x, auto y) {
     return op == Operator::Lt   ? x < y
@@ -262,10 +266,10 @@ static Scalar quotient(const std::vector<Scalar> &v, DType c) {
   if (related(Operator::Ge, v[0], v[2])) return {c, 0, 1};
   if (related(Operator::Le, v[0], v[1])) return {c, 0, 0};
   const auto difference = [&](const Scalar &x, const Scalar &y) {
-    if (!is_float(x.type)) return to_double(wrap(x.integer - y.integer, x.type), c);
+    if (!is_float(x.type)) return to_double(x.integer - y.integer, c);
     return round_float(round_float(x.real - y.real, x.type), c);
   };
-  return {c, 0, round_float(difference(v[0], v[1]) / difference(v[2], v[1]), c)};
+  return made(c, round_float(difference(v[0], v[1]) / difference(v[2], v[1]), c));
 }
 
 Scalar Oracle::whole_power(DType c, const Scalar &a, const Scalar &b) {
@@ -301,7 +305,7 @@ bool Oracle::is_constant(ExprId e) const {
 std::optional<Scalar> Oracle::exact_power(DType c, const Scalar &base, const Scalar &by, ExprId exponent) {
   if (!is_constant(exponent)) return std::nullopt;
   const double x = base.real, n = by.real;
-  const auto rounded = [&](double v) { return Scalar{c, 0, c == DType::F32 ? (double)(float)v : v}; };
+  const auto rounded = [&](double v) { return made(c, c == DType::F32 ? (double)(float)v : v); };
   if (n == 1) return base;
   if (n == 2) return rounded(x * x);
   if (n == 3) return rounded(rounded(x * x).real * x);
@@ -320,10 +324,10 @@ Scalar Oracle::arithmetic(Operator op, DType c, const Scalar &a, const Scalar &b
   if (is_float(c) && op == Operator::Pow) {
     const double v[] = {a.real, b.real};
     for (const Builtin &row : builtins())
-      if (row.meaning == Meaning::Power) return {c, 0, function(row, c, v)};
+      if (row.meaning == Meaning::Power) return made(c, function(row, c, v));
   }
-  if (c == DType::F32) return {c, 0, float_operate<float>(op, (float)a.real, (float)b.real)};
-  if (c == DType::F64) return {c, 0, float_operate<double>(op, a.real, b.real)};
+  if (c == DType::F32) return made(c, float_operate<float>(op, (float)a.real, (float)b.real));
+  if (c == DType::F64) return made(c, float_operate<double>(op, a.real, b.real));
   __int128 r = 0;
   const int w = c == DType::Index ? 128 : width(c);
   switch (op) {
@@ -617,7 +621,7 @@ Scalar Oracle::operate(ExprId e, Use use) {
   }
   if (x.kind == ExprKind::Unary) {
     if (x.op == Operator::Plus) return a;
-    if (is_float(c)) return {c, 0, -a.real};
+    if (is_float(c)) return {c, 0, -a.real, a.made};
     if (x.op == Operator::BitNot)
       return c == DType::Bool ? Scalar{c, !a.integer, 0} : Scalar{c, wrap(~a.integer, c), 0};
     return c == DType::Index ? index_result(-a.integer, false) : Scalar{c, wrap(-a.integer, c), 0};
@@ -788,7 +792,9 @@ Scalar Oracle::primitive(const Builtin &row, const std::vector<Scalar> &list, DT
   if (is_float(c)) {
     double r[3] = {};
     for (size_t k = 0; k < list.size(); ++k) r[k] = list[k].real;
-    return {c, 0, function(row, c, r)};
+    const double result = function(row, c, r);
+    open_ |= row.name == "copysign" && list[1].made && !std::isnan(result);
+    return made(c, result);
   }
   __int128 r[3] = {};
   for (size_t k = 0; k < list.size(); ++k) {
@@ -826,7 +832,7 @@ Scalar Oracle::body(const Builtin &row, const std::vector<Scalar> &v, DType c) {
       return v[whole.parameter(e)];
     case ExprKind::Unary: {
       const Scalar a = child(0);
-      if (is_float(c)) return {c, 0, -a.real};
+      if (is_float(c)) return {c, 0, -a.real, a.made};
       return {c, wrap(-a.integer, c), 0};
     }
     case ExprKind::Binary: {

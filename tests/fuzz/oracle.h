@@ -27,6 +27,7 @@ struct Scalar {
   DType type = DType::Index;
   __int128 integer = 0;
   double real = 0;
+  bool made = false; // a NaN that arithmetic made: its sign is the processor's, and the language leaves it open
 };
 
 class Oracle {
@@ -39,6 +40,8 @@ public:
   uint32_t piece() const { return piece_; }
   /// Some index left 128 bits, which is as far as this goes.
   bool beyond() const { return beyond_; }
+  /// Something took the sign of a NaN that arithmetic made.
+  bool open() const { return open_; }
 
 private:
   struct Known {
@@ -78,7 +81,7 @@ private:
   Outcome fault_ = Outcome::Value;
   std::vector<Known> known_; // by expression, use and exactness: the last element's
   uint64_t element_ = 0;     // how many elements so far
-  bool beyond_ = false;
+  bool beyond_ = false, open_ = false;
   bool exact_ = false; // inside a comparison that no tensor has entered: nothing overflows
 };
 

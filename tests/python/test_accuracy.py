@@ -141,6 +141,10 @@ def test_ramps_of_whole_data_subtract_as_whole_numbers() -> None:
     assert ew.kernel("ramp(x, 50, 250)")(x).tolist() == [0, 0.25, 0.75, 1]
     low = np.array([-(2**31), 0, 2**31 - 1], dtype=np.int32)
     assert ew.kernel("ramp(x, -2147483648, 2147483647)")(low).tolist() == [0, 0.5, 1]
+    ends = np.array([-(2**63), -(2**62), 0, 2**62, 2**63 - 1], dtype=np.int64)
+    whole = ew.kernel("ramp(x, a, b)")
+    assert whole(ends, a=-(2**63), b=2**63 - 1).tolist() == [0, 0.25, 0.5, 0.75, 1]
+    assert whole.check(ends, a=-(2**63), b=2**63 - 1)
 
 
 # --- whole numbers ----------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 #include "compiler/check/coverage.h"
 #include "compiler/check/guards.h"
 #include "compiler/parse/precedence.h"
+#include "compiler/types/text.h"
 #include "grammar/builtins.h"
 #include <algorithm>
 #include <set>

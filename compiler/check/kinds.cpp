@@ -3,20 +3,11 @@
 // its Rule alone, never by its name.
 #include "compiler/check/kinds.h"
 #include "compiler/check/promote.h"
+#include "compiler/types/text.h"
 #include "grammar/builtins.h"
 #include <algorithm>
 
 namespace elsewise {
-
-std::string decimal(__int128 v) {
-  if (v == 0) return "0";
-  unsigned __int128 rest = v < 0 ? -(unsigned __int128)v : (unsigned __int128)v;
-  std::string digits;
-  for (; rest; rest /= 10) digits += char('0' + int(rest % 10));
-  if (v < 0) digits += '-';
-  std::reverse(digits.begin(), digits.end());
-  return digits;
-}
 
 std::string describe(const Fact &f) {
   switch (f.kind) {

@@ -42,7 +42,6 @@ Kinds find_kinds(const Source &, const Ast &, const Names &, const Signature &, 
 Fact join(llvm::ArrayRef<Fact>);
 /// "a whole number", "f32 data": for messages.
 std::string describe(const Fact &);
-std::string decimal(__int128);
 /// Reports values that have no dtype in common (Fact::clash of their join), written at `at`.
 void report_clash(const Source &, llvm::ArrayRef<Fact>, llvm::ArrayRef<Span> at, Span caret, Sink &);
 /// Reports an index literal, written at `where`, that an integer dtype cannot hold.

@@ -3,6 +3,7 @@
 // not understood, is an atom by itself.
 #include "compiler/check/composite.h"
 #include "compiler/check/guards.h"
+#include "compiler/types/text.h"
 #include <algorithm>
 #include <bit>
 #include <cmath>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables behind cuda_types.h. Texts are CUDA C that is also C++, but for the rows that say otherwise.
 #include "compiler/emit/cuda_types.h"
+#include "compiler/types/text.h"
 #include "grammar/builtins.h"
-#include <charconv>
 #include <cmath>
 
 namespace elsewise::cuda {
@@ -69,16 +69,8 @@ static std::string integer_literal(DType d, __int128 v, bool wide, bool exact) {
 
 static std::string float_literal(DType d, double v) {
   if (std::isnan(v)) return "nan";
-  std::string s;
-  if (std::isinf(v)) s = "inf";
-  else {
-    char buffer[64];
-    const auto end = d == DType::F64 ? std::to_chars(buffer, buffer + 64, std::fabs(v))
-                                     : std::to_chars(buffer, buffer + 64, std::fabs(float(v)));
-    s.assign(buffer, end.ptr);
-    if (s.find_first_of(".e") == std::string::npos) s += ".0";
-    if (d != DType::F64) s += "f";
-  }
+  std::string s = shortest_literal(d, std::fabs(v));
+  if (std::isfinite(v) && d != DType::F64) s += "f";
   return std::signbit(v) ? "-" + s : s;
 }
 

@@ -3,11 +3,9 @@
 // Numbers without a tensor stay Python's.
 #include "compiler/emit/torch_expr.h"
 #include "compiler/check/composite.h"
-#include "compiler/check/kinds.h"
 #include "compiler/emit/torch_helpers.h"
+#include "compiler/types/text.h"
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <functional>
 
@@ -48,14 +46,6 @@ Level level(Operator op) {
   default:
     return Level::Compare;
   }
-}
-
-std::string shortest(double v) {
-  std::array<char, 64> buffer;
-  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), v).ptr;
-  std::string text(buffer.data(), end);
-  if (text.find_first_of(".e") == std::string::npos) text += ".0";
-  return text;
 }
 
 /// Exponents for which torch multiplies and divides, as the language does.
@@ -298,7 +288,7 @@ Python TorchExpressions::literal(const Literal &l) {
     return {decimal(l.integer), Level::Atom, false, DType::Index, true, double(l.integer)};
   Python c{"", Level::Atom, false, DType::F64, true, l.real};
   if (std::isfinite(l.real)) {
-    c.text = shortest(l.real);
+    c.text = shortest_literal(DType::F64, l.real);
   } else {
     uses_math = true;
     c.text = global("math") + (std::isnan(l.real) ? ".nan" : ".inf");

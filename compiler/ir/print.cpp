@@ -3,33 +3,15 @@
 // aligns or wraps, so that a line depends on its node alone.
 #include "compiler/ir/arithmetic.h"
 #include "compiler/ir/ir.h"
+#include "compiler/types/text.h"
 #include "grammar/builtins.h"
 #include "llvm/Support/raw_ostream.h"
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
 namespace elsewise {
 namespace {
 
 using llvm::raw_ostream;
-
-std::string decimal(__int128 v) {
-  if (v == 0) return "0";
-  unsigned __int128 u = v < 0 ? -(unsigned __int128)v : (unsigned __int128)v;
-  std::string s;
-  for (; u; u /= 10) s.insert(s.begin(), char('0' + int(u % 10)));
-  return v < 0 ? "-" + s : s;
-}
-
-std::string shortest(DType d, double v) {
-  if (std::isnan(v)) return "nan";
-  if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
-  char text[40];
-  const auto r =
-      d == DType::F64 ? std::to_chars(text, text + sizeof text, v) : std::to_chars(text, text + sizeof text, float(v));
-  return {text, r.ptr};
-}
 
 std::string constant(DType d, const Constant &c) {
   if (is_float(d)) return shortest(d, c.real);

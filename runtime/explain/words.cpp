@@ -3,9 +3,8 @@
 // of a backend.
 #include "runtime/explain/words.h"
 #include "compiler/passes/window.h"
+#include "compiler/types/text.h"
 #include "grammar/builtins.h"
-#include <charconv>
-#include <cmath>
 
 namespace elsewise {
 namespace {
@@ -37,23 +36,6 @@ struct Text {
   int precedence = atom;
 };
 
-std::string decimal(__int128 v) {
-  if (v == 0) return "0";
-  std::string s;
-  for (unsigned __int128 u = v < 0 ? -(unsigned __int128)v : (unsigned __int128)v; u; u /= 10)
-    s.insert(s.begin(), char('0' + int(u % 10)));
-  return v < 0 ? "-" + s : s;
-}
-
-std::string real(DType d, double v) {
-  if (std::isnan(v)) return "nan";
-  if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
-  char text[40];
-  const auto r =
-      d == DType::F64 ? std::to_chars(text, text + sizeof text, v) : std::to_chars(text, text + sizeof text, float(v));
-  return {text, r.ptr};
-}
-
 class Printer {
 public:
   explicit Printer(const Kernel &k) : k(k) {}
@@ -63,7 +45,7 @@ public:
     if (const NodeId inner = unsaid(n); inner != n) return text(inner);
     switch (i.op) {
     case Op::Const:
-      if (is_float(i.type)) return number(real(i.type, k.constants[i.a].real));
+      if (is_float(i.type)) return number(shortest(i.type, k.constants[i.a].real));
       if (i.type == DType::Bool) return {k.constants[i.a].integer ? "true" : "false"};
       return number(decimal(k.constants[i.a].integer));
     case Op::Param:

@@ -2,6 +2,7 @@
 // Axis order, merging and access classes. It is pure arithmetic on shapes and strides.
 #include "runtime/layout/layout.h"
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 namespace elsewise {
@@ -78,10 +79,11 @@ int64_t flat_span(const Loop &loop) {
 // With 2^(l-1) < d <= 2^l, m = ceil(2^(bits-1+l) / d) has `bits` bits, and its error e = m * d - 2^(bits-1+l) is below
 // 2^l: so n * e stays below 2^(bits-1+l), and no quotient is one too large.
 Inverse inverse(int64_t divisor, int bits) {
-  int l = 0;
-  while (int64_t(1) << l < divisor && l < bits - 1) ++l;
-  const unsigned __int128 power = (unsigned __int128)1 << (bits - 1 + l), d = (unsigned __int128)divisor;
-  return {uint64_t((power + d - 1) / d), l - 1};
+  const auto d = uint64_t(divisor);
+  const int l = std::min(int(std::bit_width(d - 1)), bits - 1);
+  const auto quotient = [&](auto power) { return uint64_t((power + d - 1) / d); };
+  if (bits == 32) return {quotient(uint64_t(1) << (31 + l)), l - 1}; // without a division of 128 bits
+  return {quotient((unsigned __int128)1 << (bits - 1 + l)), l - 1};
 }
 
 std::optional<int64_t> loop_slot(const Loop &loop, const SlotInfo &s) {

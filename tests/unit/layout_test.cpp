@@ -332,6 +332,17 @@ TEST(Layout, QuotientsAreProducts) {
     }
     ASSERT_TRUE(bits == 64 || i.multiplier < uint64_t(1) << 32);
   }
+  // The ends of what divides 32 bits, and a divisor beyond them, by which every quotient is 0.
+  constexpr uint64_t half = uint64_t(1) << 31;
+  for (const int bits : {32, 64})
+    for (const uint64_t d : {uint64_t(1), uint64_t(2), half - 1, half, 2 * half - 1}) {
+      const Inverse i = inverse(int64_t(d), bits);
+      for (const uint64_t n : {uint64_t(0), uint64_t(1), uint64_t(2), half / 2, half - 2, half - 1}) {
+        const auto product = (unsigned __int128)n * i.multiplier;
+        EXPECT_EQ(uint64_t(product >> (bits + i.shift)), n / d) << n << " / " << d << " in " << bits;
+      }
+      EXPECT_TRUE(bits == 64 || i.multiplier < uint64_t(1) << 32) << d;
+    }
 }
 
 } // namespace

@@ -7,6 +7,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Operator.h"
 #include "llvm/IR/OptBisect.h"
+#include "llvm/IR/PatternMatch.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -65,13 +66,14 @@ CpuTarget describe(const TargetMachine &machine) {
 // Where a branch on C leads to a phi that takes C, it takes what C is on that edge. The vectorizer of LLVM 23 makes of
 // the phi `select C, C, other` and, to be rid of a `not C`, turns C and the arms round, but not the C among the arms.
 static void settle_phis(Function &function) {
+  using namespace PatternMatch;
   for (BasicBlock &block : function)
     for (PHINode &phi : block.phis())
       for (unsigned k = 0; k < phi.getNumIncomingValues(); ++k) {
-        const auto *branch = dyn_cast<BranchInst>(phi.getIncomingBlock(k)->getTerminator());
-        if (!branch || !branch->isConditional() || branch->getCondition() != phi.getIncomingValue(k)) continue;
-        if (branch->getSuccessor(0) == branch->getSuccessor(1)) continue;
-        phi.setIncomingValue(k, ConstantInt::getBool(phi.getContext(), branch->getSuccessor(0) == &block));
+        BasicBlock *yes, *no;
+        if (match(phi.getIncomingBlock(k)->getTerminator(), m_Br(m_Specific(phi.getIncomingValue(k)), yes, no)) &&
+            yes != no)
+          phi.setIncomingValue(k, ConstantInt::getBool(phi.getContext(), yes == &block));
       }
 }
 

@@ -56,21 +56,23 @@ std::string KernelPrinter::matches(size_t p) const {
   return any_box(p, {"p >= ", "", "p < "});
 }
 
+// A sum of steps along the row axes, as a pointer is moved by or as row-major order counts: to this row's place on
+// each, on axis 0 to `first` where that is given.
+std::string KernelPrinter::row_offset(SlotKind kind, uint32_t argument, const std::string &step,
+                                      const std::string &first) const {
+  std::string s;
+  for (const SlotInfo &slot : slots_) {
+    if (slot.kind != kind || (kind == SlotKind::InStride && slot.index != argument)) continue;
+    const uint32_t axis = kind == SlotKind::InStride ? slot.box : slot.index;
+    s += (s.empty() ? "" : " + ") + (axis == 0 && !first.empty() ? first : row_names_[axis]) + " * " + step + num(axis);
+  }
+  return s;
+}
+
 // The block's (and row's) first position, and every pointer moved there.
 void KernelPrinter::print_origin(Lines &out) {
   const int64_t width = int64_t(block_threads) * v_, aligned = std::min<int64_t>(16, v_ * bytes(k_.outputs[0]));
-  auto pointer_sum = [&](const std::string &name, SlotKind stride_kind, uint32_t index, const std::string &stride_name,
-                         bool strided) {
-    std::string s;
-    for (const SlotInfo &slot : slots_)
-      if (slot.kind == stride_kind && slot.index == index && stride_kind == SlotKind::InStride)
-        s += (s.empty() ? "" : " + ") + row_names_[slot.box] + " * " + stride_name + num(slot.box);
-      else if (slot.kind == stride_kind && stride_kind == SlotKind::OutStride)
-        s += (s.empty() ? "" : " + ") + row_names_[slot.index] + " * " + stride_name + num(slot.index);
-    if (!name.empty()) s += (s.empty() ? "" : " + ") + std::string("first") + (strided ? " * " + name : "");
-    return s;
-  };
-  const std::string out_rows = pointer_sum("", SlotKind::OutStride, 0, "out_stride", false);
+  const std::string out_rows = row_offset(SlotKind::OutStride, 0, "out_stride");
   const std::string alignment = v_ > 1 ? "; `" + out_ + "` is " + num(aligned) + "-byte aligned there" : "";
   if (form_.rows == 0) {
     if (has(SlotKind::Live)) {
@@ -120,30 +122,34 @@ void KernelPrinter::print_origin(Lines &out) {
                 (narrow ? "block * blockDim.x" : "i64(blockIdx.x % blocks * blockDim.x)") + step + head + ";",
             "the block's first position in the row");
   }
-  std::vector<std::string> moves;
-  const auto out_sum = pointer_sum(form_.out == Access::Strided ? "out_stride" : "first", SlotKind::OutStride, 0,
-                                   "out_stride", form_.out == Access::Strided);
-  moves.push_back(out_ + " += " + out_sum);
-  std::vector<std::string> values;
+  auto moved = [](const std::string &rows, const std::string &stride) {
+    return (rows.empty() ? "" : rows + " + ") + "first" + (stride.empty() ? "" : " * " + stride);
+  };
+  std::vector<std::string> moves{out_ + " += " + moved(out_rows, form_.out == Access::Strided ? "out_stride" : "")};
   for (uint32_t a = 0; a < k_.arguments.size(); ++a) {
     if (!has(SlotKind::In, a)) continue;
-    const std::string stride = strides_[a];
-    if (access(a) == Access::Broadcast) {
-      const std::string offset = pointer_sum("", SlotKind::InStride, a, stride, false);
-      values.push_back(values_[a] + " = " +
-                       (offset.empty() ? "*" + names_.args[a] : names_.args[a] + "[" + offset + "]"));
-      out.add(2, "const " + std::string(stored(dtype(a))) + " " + values.back() + ";", "the same along the row");
-      continue;
-    }
-    const bool strided = access(a) == Access::Strided;
-    moves.push_back(names_.args[a] +
-                    " += " + pointer_sum(strided ? stride : "first", SlotKind::InStride, a, stride, strided));
+    if (access(a) == Access::Broadcast) print_row_operand(out, a);
+    else
+      moves.push_back(
+          names_.args[a] + " += " +
+          moved(row_offset(SlotKind::InStride, a, strides_[a]), access(a) == Access::Strided ? strides_[a] : ""));
   }
   out.statements(2, "", moves);
-  if (form_.rows == 0) return;
-  std::string base;
-  for (int d = 0; d < form_.rows; ++d)
-    if (has(SlotKind::RowPitch, d)) base += (base.empty() ? "" : " + ") + row_names_[d] + " * pitch" + num(d);
+  print_row_base(out);
+}
+
+// An operand that is the same along the row.
+void KernelPrinter::print_row_operand(Lines &out, uint32_t a) {
+  const std::string offset = row_offset(SlotKind::InStride, a, strides_[a]);
+  out.add(2,
+          "const " + std::string(stored(dtype(a))) + " " + values_[a] + " = " +
+              (offset.empty() ? "*" + names_.args[a] : names_.args[a] + "[" + offset + "]") + ";",
+          "the same along the row");
+}
+
+// Where the row, and what the block has of it, begins in row-major order.
+void KernelPrinter::print_row_base(Lines &out) {
+  const std::string base = row_offset(SlotKind::RowPitch, 0, "pitch");
   if (base.empty()) return;
   out.add(2, "const " + std::string(integer()) + " rowbase = " + base + ";",
           "the row's first element in row-major order");

@@ -50,23 +50,14 @@ void KernelPrinter::print_row_entry(Lines &out) {
     out.add(2, std::string(type) + " " + name + ";");
     enters_ = true;
   };
-  auto along_rows = [&](SlotKind kind, uint32_t index, const std::string &stem) {
-    std::string s;
-    for (const SlotInfo &slot : slots_)
-      if (slot.kind == kind && (kind == SlotKind::RowPitch || slot.index == index)) {
-        const uint32_t axis = kind == SlotKind::RowPitch ? slot.index : slot.box;
-        s += (s.empty() ? "" : " + ") + row_names_[axis] + " * " + stem + num(axis);
-      }
-    return s;
-  };
   if (has(SlotKind::RowPitch)) {
     variable(integer(), "rowbase");
-    entry.add(4, "rowbase = " + along_rows(SlotKind::RowPitch, 0, "pitch") + ";");
+    entry.add(4, "rowbase = " + row_offset(SlotKind::RowPitch, 0, "pitch") + ";");
   }
   for (uint32_t a = 0; a < k_.arguments.size(); ++a) {
     if (!has(SlotKind::In, a) || (access(a) != Access::Broadcast && access(a) != Access::Strided)) continue;
     const bool value = access(a) == Access::Broadcast;
-    const std::string begin = along_rows(SlotKind::InStride, a, strides_[a]);
+    const std::string begin = row_offset(SlotKind::InStride, a, strides_[a]);
     variable(value ? stored(dtype(a)) : integer(), values_[a]);
     entry.add(4, values_[a] + " = " + (value ? names_.args[a] + "[" + begin + "]" : begin) + ";");
   }

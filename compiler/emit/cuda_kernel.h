@@ -37,7 +37,10 @@ private:
   void choose_names();
   // cuda_classify.cpp
   void choose_pieces();
+  std::string row_offset(SlotKind, uint32_t argument, const std::string &step, const std::string &first = "") const;
   void print_origin(Lines &);
+  void print_row_operand(Lines &, uint32_t a);
+  void print_row_base(Lines &);
   void print_ends(Lines &);   // of the row
   void print_bounds(Lines &); // of the pieces
   void print_vectors(Lines &);
@@ -108,7 +111,6 @@ private:
   void print_list_tools(Lines &) const;
   void print_item(Lines &) const;
   // cuda_tiles.cpp
-  std::string row_offset(SlotKind, uint32_t index, const std::string &stride, const std::string &first) const;
   void print_tile_place(Lines &);
   void print_tile_loads(Lines &);
   void print_tile_row(Lines &);

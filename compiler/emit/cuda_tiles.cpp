@@ -5,18 +5,6 @@
 
 namespace elsewise::cuda {
 
-// How far a pointer is moved along the row axes: `first` rows of axis 0 and this block's place on the others.
-std::string KernelPrinter::row_offset(SlotKind kind, uint32_t index, const std::string &stride,
-                                      const std::string &first) const {
-  std::string s;
-  for (const SlotInfo &slot : slots_) {
-    if (slot.kind != kind || (kind == SlotKind::InStride && slot.index != index)) continue;
-    const uint32_t axis = kind == SlotKind::InStride ? slot.box : slot.index;
-    s += (s.empty() ? "" : " + ") + (axis == 0 ? first : row_names_[axis]) + " * " + stride + num(axis);
-  }
-  return s;
-}
-
 // The tile of the block: its first row on axis 0 and the places on the others, its first position in each row.
 void KernelPrinter::print_tile_place(Lines &out) {
   const std::string type(integer()), of = form_.rows == 1 ? "rows" : "length0", tile = num(form_.tile);
@@ -77,24 +65,9 @@ void KernelPrinter::print_tile_loads(Lines &out) {
 
 // What a row of the tile begins with: its position, values that are its own, the row-major position.
 void KernelPrinter::print_tile_row(Lines &out) {
-  for (uint32_t a = 0; a < k_.arguments.size(); ++a) {
-    if (!has(SlotKind::In, a) || access(a) != Access::Broadcast) continue;
-    const std::string offset = row_offset(SlotKind::InStride, a, strides_[a], row_names_[0]);
-    out.add(2,
-            "const " + std::string(stored(dtype(a))) + " " + values_[a] + " = " +
-                (offset.empty() ? "*" + names_.args[a] : names_.args[a] + "[" + offset + "]") + ";",
-            "the same along the row");
-  }
-  std::string base;
-  for (int d = 0; d < form_.rows; ++d)
-    if (has(SlotKind::RowPitch, d)) base += (base.empty() ? "" : " + ") + row_names_[d] + " * pitch" + num(d);
-  if (base.empty()) return;
-  out.add(2, "const " + std::string(integer()) + " rowbase = " + base + ";",
-          "the row's first element in row-major order");
-  if (position_)
-    out.add(2, std::string("const i64 start = rowbase + ") + (form_.unit_pitch ? "first;"
-                                                              : form_.narrow   ? "i64(first) * pitch;"
-                                                                               : "first * pitch;"));
+  for (uint32_t a = 0; a < k_.arguments.size(); ++a)
+    if (has(SlotKind::In, a) && access(a) == Access::Broadcast) print_row_operand(out, a);
+  print_row_base(out);
 }
 
 void KernelPrinter::print_tiles(Lines &out) {

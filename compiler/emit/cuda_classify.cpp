@@ -2,10 +2,25 @@
 // Where a block and a thread stand, and which pieces can match there: the kernel's text up to its bodies. It prints no
 // piece.
 #include "compiler/emit/cuda_kernel.h"
+#include "compiler/emit/emit.h"
 
-namespace elsewise::cuda {
+namespace elsewise {
 
-static constexpr size_t most_masked_pieces = 31; // bits of the mask, an int
+size_t masked_pieces(const Kernel &k) {
+  constexpr size_t bits = 31; // of the mask, an int
+  size_t reachable = 0, end = 0;
+  bool straight = false, open = true;
+  for (const Piece &p : k.pieces) {
+    const bool residual = p.guard != no_node, everywhere = cuda::unbounded(p);
+    ++reachable;
+    if (open) ++end, straight |= !residual;
+    if (everywhere && !residual) break;
+    open &= !everywhere; // a residual guard that no range bounds meets every vector: from there on no piece is alone
+  }
+  return k.form.vector > 1 && reachable > 1 && reachable <= bits && straight ? end : 0;
+}
+
+namespace cuda {
 
 void KernelPrinter::choose_pieces() {
   bodies_ = bodies(k_);
@@ -22,17 +37,8 @@ void KernelPrinter::choose_pieces() {
   }
   for (const auto &[n, name] : names_.given) position_ |= reads(k_, n).position;
   if (form_.segments) return;
-  // A residual guard that no range bounds meets every vector: from there on no piece is alone, and the mask ends.
-  size_t end = 0;
-  bool straight = false;
-  while (end < count_) {
-    const size_t p = end++;
-    straight |= !residual(p);
-    lanes_ |= residual(p);
-    if (always(p) && residual(p)) break;
-  }
-  for (size_t p = end; p < count_; ++p) lanes_ |= residual(p);
-  masked_ = v_ > 1 && count_ > 1 && count_ <= most_masked_pieces && straight ? end : 0;
+  for (size_t p = 0; p < count_; ++p) lanes_ |= residual(p);
+  masked_ = masked_pieces(k_);
   if (v_ > 1 && count_ > 1 && !masked_) lanes_ = true;
 }
 
@@ -242,4 +248,5 @@ void KernelPrinter::print_mask(Lines &out) {
   for (size_t t = 1; t < terms.size(); ++t) out.add(2, "may |= " + terms[t] + ";");
 }
 
-} // namespace elsewise::cuda
+} // namespace cuda
+} // namespace elsewise

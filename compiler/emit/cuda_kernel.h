@@ -13,6 +13,12 @@ inline std::string conjunction(const std::string &a, const std::string &b) {
   return a.empty() ? b : b.empty() ? a : a + " && " + b;
 }
 
+/// No range says where this piece holds.
+inline bool unbounded(const Piece &piece) {
+  return piece.boxes.empty() ||
+         std::any_of(piece.boxes.begin(), piece.boxes.end(), [](const auto &box) { return box.empty(); });
+}
+
 /// Prints one kernel. The parts stand in cuda.cpp (the whole and its signature), cuda_names.cpp, cuda_classify.cpp,
 /// cuda_values.cpp, cuda_bodies.cpp, cuda_flat.cpp, cuda_segments.cpp, cuda_tiles.cpp and cuda_list.cpp.
 class KernelPrinter {
@@ -171,10 +177,7 @@ private:
   // The device function of a piece: pieces of one value share it where a table tells them apart.
   std::string function(size_t p) const { return "piece" + num(int64_t(shares(p) ? bodies_[p] : p) + 1); }
   bool shares(size_t p) const { return form_.segments || values_read_[p].entry; }
-  bool always(size_t p) const { // no range says where this piece holds
-    const auto &boxes = k_.pieces[p].boxes;
-    return boxes.empty() || std::any_of(boxes.begin(), boxes.end(), [](const auto &box) { return box.empty(); });
-  }
+  bool always(size_t p) const { return unbounded(k_.pieces[p]); }
   bool residual(size_t p) const { return k_.pieces[p].guard != no_node; }
 
   const Kernel &k_;

@@ -8,6 +8,9 @@ namespace elsewise {
 /// CUDA C for people: one `extern "C" __global__ void elsewise(...)` whose parameters are slots(kernel, Backend::Cuda).
 /// Compile with cuda_options().
 std::string emit_cuda(const Kernel &scheduled);
+/// How many pieces, from the first, a thread of that kernel tells apart by a mask before it reads or works anything, so
+/// that a vector within one of them runs it alone; 0: there is no mask. Not of forms with segments.
+size_t masked_pieces(const Kernel &scheduled);
 /// Options that the text's meaning depends on: {"--fmad=false", "--minimal", "-std=c++17", …}.
 std::vector<std::string> cuda_options(const Kernel &scheduled);
 /// Python source of `def rule(...)` in plain torch, from AST and types only; works in the computing type and rounds

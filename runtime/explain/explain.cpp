@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a call would do, put together from the plan, the kernel, the host's bounds and the cache. It starts, compiles,
 // keeps and writes nothing; words are for people and not read back.
+#include "compiler/emit/emit.h"
 #include "compiler/ir/walk.h"
 #include "compiler/lower/lower.h"
 #include "runtime/explain/count.h"
@@ -548,14 +549,7 @@ private:
              " for " + std::to_string(pieces) + " pieces";
     }
     if (k.form.flat) return "each position takes the first piece that holds; vectors are read and written whole";
-    constexpr size_t most_masked_pieces = 31; // as of the CUDA printer
-    const bool by_vector = k.form.vector > 1 && pieces > 1 && pieces <= most_masked_pieces;
-    bool straight = false;
-    for (const Piece &p : k.pieces) { // from a guard on that no bound is about, elements decide everywhere
-      straight |= p.guard == no_node;
-      if (p.guard != no_node && p.boxes.empty()) break;
-    }
-    if (!by_vector || !straight) return "each position takes the first piece that holds";
+    if (!masked_pieces(k)) return "each position takes the first piece that holds";
     return "a thread compares bounds once; a vector within one piece runs it alone, others go position by position" +
            std::string(guarded() ? ", and so where elements are tested" : "");
   }

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _elsewise
-from ._environment import find_nvrtc
+from ._find_nvrtc import find_nvrtc
 
 RULE = "i < n/2: x*2; else x"
 ELEMENTS = 4096

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters of this process, its cache, and where its NVRTC may be. It changes nothing but the cache that it is told to
-clear."""
+"""Counters of this process, its cache, and the door to the doctor. It changes nothing but the cache that it is told to
+clear, and tells the run time where NVRTC may be."""
 
 from __future__ import annotations
 
-import sys
 from typing import NamedTuple
 
 from . import _elsewise
-from ._nvrtc import pip_folders
+from ._find_nvrtc import find_nvrtc
 
 
 class CacheInfo(NamedTuple):
@@ -50,13 +49,6 @@ def doctor() -> bool:
     from ._doctor import report
 
     return report()
-
-
-def find_nvrtc() -> None:
-    """Tells the run time of the folders where pip put NVRTC: that of torch's CUDA first, if torch is loaded."""
-    torch = sys.modules.get("torch")
-    cuda = getattr(getattr(torch, "version", None), "cuda", None)
-    _elsewise.set_nvrtc_paths(pip_folders(cuda))
 
 
 find_nvrtc()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _elsewise
 from ._dtypes import SIZES, TORCH_NAMES, find
-from ._environment import find_nvrtc
+from ._find_nvrtc import find_nvrtc
 
 if TYPE_CHECKING:
     import torch

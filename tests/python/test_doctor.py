@@ -16,7 +16,7 @@ from typing import Any
 import elsewise as ew
 import numpy
 import pytest
-from elsewise import _doctor, _environment, _nvrtc
+from elsewise import _doctor, _find_nvrtc, _nvrtc
 
 from .conftest import python
 
@@ -188,12 +188,12 @@ def test_pip_folders_come_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert names(None) == ["cu14", "cu13", "cuda_nvrtc"]
     assert names("13.0") == ["cu13", "cu14", "cuda_nvrtc"]
     assert names("12.8") == ["cuda_nvrtc", "cu14", "cu13"]
-    _environment.find_nvrtc()
+    _find_nvrtc.find_nvrtc()
     assert [str(tmp_path / "nvidia/cu14/lib/libnvrtc.so.1")] == [
         path for by, path in ew._elsewise.nvrtc_places() if by == "pip"
     ][:1]
     monkeypatch.undo()
-    _environment.find_nvrtc()
+    _find_nvrtc.find_nvrtc()
 
 
 class FakeDriver:

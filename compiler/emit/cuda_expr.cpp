@@ -80,9 +80,8 @@ bool is_literal(const Kernel &k, NodeId n) {
 
 // A root's index arithmetic stays within 32 bits where the positions of axes do: they may be ints. What has an operand
 // that C takes for 64 bits is worked in 64.
-bool in_32_bits(const Kernel &k, const Given &given, NodeId root) {
+bool in_32_bits(const Kernel &k, const Given &given, const Reaches &known, NodeId root) {
   if (!k.form.narrow || k.form.wide) return false;
-  const Reaches known = reaches(k);
   std::vector<bool> needed(root + 1), longer(root + 1); // longer: its C type is i64 whatever the positions are
   needed[root] = true;
   for (NodeId n = root + 1; n-- > 0;)
@@ -508,14 +507,11 @@ private:
     return {wrap(a, Sum + 1) + " >> " + std::to_string(by), Shift, a.exact && bytes(d) >= 4};
   }
 
-  const Reaches &known() {
-    if (reaches_.empty()) reaches_ = reaches(k_);
-    return reaches_;
-  }
-  bool not_negative(NodeId n) { return known()[n] && known()[n]->lo >= 0; }
+  const Reaches &known() const { return *names_.reaches; }
+  bool not_negative(NodeId n) const { return known()[n] && known()[n]->lo >= 0; }
 
   // Whether a uniform's C type is that of the node's values.
-  bool has_own_type(NodeId n) {
+  bool has_own_type(NodeId n) const {
     return k_[n].type != DType::Index || (!k_.form.wide && !(small && is_short(k_, known(), n)));
   }
 
@@ -649,7 +645,6 @@ private:
   std::unordered_map<NodeId, uint32_t> uses_;
   std::unordered_map<NodeId, Text> done_;   // nodes that have a name
   std::unordered_map<NodeId, Text> inline_; // nodes that are spelt where they are used
-  Reaches reaches_;                         // once somebody asked
 };
 
 } // namespace
@@ -690,8 +685,8 @@ std::string_view given_type(const Kernel &k, NodeId n) {
 void print_function(const Kernel &k, const KernelNames &names, Helpers &helpers, std::string_view name,
                     std::string_view type, NodeId root, std::string_view note, Lines &out) {
   const Reads r = reads(k, root, names.given);
-  const bool small = in_32_bits(k, names.given, root);
-  const Reaches known = reaches(k);
+  const Reaches &known = *names.reaches;
+  const bool small = in_32_bits(k, names.given, known, root);
   std::vector<std::string> parameters;
   auto dtype_of = [&](uint32_t a) { return k.arguments[a].type.dtype; };
   for (uint32_t a : r.args) parameters.push_back(std::string(stored(dtype_of(a))) + " " + names.args[a]);

@@ -2,8 +2,10 @@
 // Pieces and guards as device functions: IR nodes to C expressions, with only the parentheses and locals that they
 // need. It places nothing in the kernel's body.
 #pragma once
+#include "compiler/emit/cuda_index.h"
 #include "compiler/emit/cuda_types.h"
 #include <map>
+#include <memory>
 
 namespace elsewise::cuda {
 
@@ -11,7 +13,7 @@ namespace elsewise::cuda {
 /// makes. By node, its name. A Read comes as what is in memory, anything else as its value.
 using Given = std::map<NodeId, std::string>;
 
-/// Names that the kernel's parameters have in emitted code.
+/// Names that the kernel's parameters have in emitted code, and how far its indexes reach.
 struct KernelNames {
   std::vector<std::string> args;               // by argument
   std::vector<std::string> uniforms;           // by index into Kernel::uniforms
@@ -21,6 +23,7 @@ struct KernelNames {
   std::string flat = "i";                      // the row-major position
   std::map<uint32_t, std::string> reciprocals; // by index into Kernel::uniforms, of those that divide whole numbers
   Given given;
+  std::shared_ptr<const Reaches> reaches; // of the kernel, worked out once: every copy has the same
   std::set<std::string, std::less<>> taken;
 
   /// `wish`, or `wish` with underscores appended until nothing else has that name; the name is then taken.

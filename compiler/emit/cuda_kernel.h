@@ -24,7 +24,9 @@ inline bool unbounded(const Piece &piece) {
 class KernelPrinter {
 public:
   explicit KernelPrinter(const Kernel &k)
-      : k_(k), form_(k.form), v_(std::max<int>(k.form.vector, 1)), helpers_(k.form.wide) {}
+      : k_(k), form_(k.form), v_(std::max<int>(k.form.vector, 1)), helpers_(k.form.wide) {
+    names_.reaches = std::make_shared<const Reaches>(reaches(k));
+  }
   std::string run();
 
 private:

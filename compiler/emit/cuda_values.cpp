@@ -19,8 +19,7 @@ struct Below {
   bool total = true;                 // a row may work it out ahead of every guard
 };
 
-std::vector<Below> below(const Kernel &k) {
-  const Reaches known = reaches(k);
+std::vector<Below> below(const Kernel &k, const Reaches &known) {
   std::vector<Below> all(k.insts.size());
   for (NodeId n = 0; n < k.insts.size(); ++n) {
     const Inst &i = k[n];
@@ -140,7 +139,7 @@ std::vector<uint32_t> KernelPrinter::arguments(const Reads &r) const {
 
 /// Chooses the given nodes: they have no names yet.
 void KernelPrinter::choose_values() {
-  const std::vector<Below> known = below(k_);
+  const std::vector<Below> known = below(k_, *names_.reaches);
   std::set<NodeId> rows, calls, never;
   auto walk = [&](NodeId root, const std::vector<Step> &steps) {
     std::vector<bool> free(k_.insts.size()); // evaluated wherever the root is

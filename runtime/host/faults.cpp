@@ -4,6 +4,7 @@
 #include "compiler/ir/arithmetic.h"
 #include "compiler/ir/axes.h"
 #include "compiler/passes/window.h"
+#include "compiler/types/text.h"
 #include "runtime/host/interval.h"
 #include "llvm/ADT/SmallVector.h"
 #include <algorithm>
@@ -56,16 +57,6 @@ std::string message(HostFault::What what) {
     break;
   }
   return {};
-}
-
-std::string decimal(__int128 v) {
-  if (v == 0) return "0";
-  std::string s;
-  for (unsigned __int128 u = v < 0 ? -(unsigned __int128)v : (unsigned __int128)v; u; u /= 10)
-    s += char('0' + int(u % 10));
-  if (v < 0) s += '-';
-  std::reverse(s.begin(), s.end());
-  return s;
 }
 
 /// What both ways of looking at a call say of one fault.

@@ -31,12 +31,12 @@ Geometry geometry(const Kernel &kernel, const Form &form, int64_t rows, int64_t 
       out_row_strides.size() == form.rows &&
       std::all_of(out_row_strides.begin(), out_row_strides.end(), [&](int64_t s) { return s % v == 0; });
   const int64_t vectors = ceil_div(extent + (same_start ? g.shift : v - 1), v);
-  // The block shape that starts the fewest threads, counting both idle ends of rows and idle rows; ties to the widest,
-  // whose accesses are the longest.
+  // The block shape that starts the fewest threads, counting both idle ends of rows and idle rows. A wider one, whose
+  // accesses are longer, is left only for one that spares more than a thirty-second of them.
   int64_t least = -1;
   for (int64_t x = block_threads; x >= 8; x /= 2) {
     const int64_t y = block_threads / x, blocks = ceil_div(vectors, x), grid = blocks * ceil_div(rows, y);
-    if (least >= 0 && grid >= least) continue;
+    if (least >= 0 && grid >= least - least / 32) continue;
     least = grid;
     g.block_x = unsigned(x), g.block_y = unsigned(y), g.blocks = unsigned(blocks), g.grid = unsigned(grid);
   }

@@ -353,7 +353,7 @@ private:
       const std::string &step = names_.steps[a][axis];
       const NodeId index = list[i.sub + axis];
       if (is_literal(k_, index) && !k_.constants[k_[index].a].integer && list.size() - i.sub > 1) continue;
-      Text at = text(index);
+      Text at = chosen_in_32_bits(index) ? as_int(index) : text(index);
       if (k_.form.wide) at = c_cast("i64", at);
       const bool alone = list.size() - i.sub == 1;
       place += (place.empty() ? "" : " + ") +
@@ -588,7 +588,35 @@ private:
     return c_cast(value(to, k_.form.wide), t);
   }
 
+  // The least or greatest of indexes of which 32 bits hold each, which nobody has given a name yet.
+  bool chosen_in_32_bits(NodeId n) const {
+    const Inst &i = k_[n];
+    if (i.op != Op::Call || i.type != DType::Index || k_.form.wide || leaf(n) || done_.contains(n)) return false;
+    if (i.sub != least_row() && i.sub != greatest_row()) return false;
+    const std::vector<NodeId> args = operands(k_, n);
+    return is_short(k_, known(), n) && std::all_of(args.begin(), args.end(), [&](NodeId a) {
+             return k_[a].type == DType::Index && is_short(k_, known(), a);
+           });
+  }
+
+  // Such an index, worked in 32 bits as well where it is one of those.
+  Text as_int(NodeId n) {
+    const Inst &i = k_[n];
+    if (is_literal(k_, n)) return {literal(DType::I32, k_.constants[i.a], false, true), Atom, true};
+    if (chosen_in_32_bits(n)) {
+      const Builtin &row = builtins()[i.sub];
+      helpers_.use_text(row.cuda_helper_int, DType::I32);
+      std::vector<std::string> spelt;
+      for (const NodeId a : operands(k_, n)) spelt.push_back(as_int(a).s);
+      return filled(row.cuda[ClassInt], spelt);
+    }
+    const bool bare = i.op == Op::Cast && is_integer(k_[i.a].type) && !done_.contains(n) && uses_[n] == 1 && !leaf(n);
+    const Text t = text(bare ? i.a : n);
+    return bare && k_[i.a].type == DType::I32 && t.exact ? t : c_cast("int", t);
+  }
+
   Text call(NodeId n) {
+    if (chosen_in_32_bits(n)) return c_cast("i64", as_int(n));
     const std::vector<NodeId> args = operands(k_, n);
     return call(builtins()[k_[n].sub], k_[args[0]].type, args);
   }
@@ -607,12 +635,16 @@ private:
     return result;
   }
 
-  // Operands put into a row's text; `first`, if given, is operand 0. They need parentheses unless commas or parentheses
-  // stand around them.
-  Text fill(std::string_view pattern, std::vector<NodeId> args, const std::string &first) {
+  // Operands put into a row's text; `first`, if given, is operand 0.
+  Text fill(std::string_view pattern, const std::vector<NodeId> &args, const std::string &first) {
     std::vector<std::string> spelt;
     if (!first.empty()) spelt.push_back(first);
     for (NodeId a : args) spelt.push_back(argument(a));
+    return filled(pattern, spelt);
+  }
+
+  // Operands need parentheses unless commas or parentheses stand around them.
+  static Text filled(std::string_view pattern, const std::vector<std::string> &spelt) {
     std::string out;
     for (size_t at = 0; at < pattern.size(); ++at) {
       if (pattern[at] != '{' || at + 2 >= pattern.size() || pattern[at + 2] != '}') {
@@ -767,6 +799,7 @@ std::string describe(const Kernel &k, NodeId n) {
   case Op::ArgLen:
     return "len(" + k.arguments[i.a].name + (int32_t(i.b) ? ", " + std::to_string(int32_t(i.b)) : "") + ")";
   case Op::Cast:
+    if (i.type == DType::Index) return describe(k, i.a);
     return std::string(spelling(i.type)) + "(" + describe(k, i.a) + ")";
   case Op::Unary:
     return std::string(UnaryOp(i.sub) == UnaryOp::Neg ? "-" : "~") + "(" + describe(k, i.a) + ")";

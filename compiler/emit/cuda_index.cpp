@@ -89,6 +89,8 @@ std::optional<Reach> reach(const Kernel &k, const Inst &i, const Reaches &known)
   case Op::Cast: {
     const DType from = k[i.a].type;
     if (from == DType::Bool) return Reach{0, 1};
+    if (const Inst &held = k[i.a]; from == DType::I64 && held.op == Op::Cast && k[held.a].type == DType::Index)
+      return known[held.a]; // 64 bits hold what is known
     if (!is_integer(from) || from == DType::Index || bytes(from) > 4) return std::nullopt;
     const bool negative = dclass(from) == DClass::Int;
     const int bits = 8 * bytes(from) - negative;

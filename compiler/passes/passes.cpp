@@ -3,6 +3,7 @@
 #include "compiler/passes/passes.h"
 #include "compiler/passes/axes.h"
 #include "compiler/passes/bounds.h"
+#include "compiler/passes/clips.h"
 #include "compiler/passes/dead.h"
 #include "compiler/passes/fold.h"
 #include "compiler/passes/form.h"

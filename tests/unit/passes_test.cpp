@@ -36,8 +36,8 @@ std::string ranges(const std::string &guard,
 }
 
 TEST(Passes, Names) {
-  const std::vector<std::string_view> want{"fold", "bounds", "axes", "ranges",  "window",
-                                           "dead", "lift",   "form", "schedule"};
+  const std::vector<std::string_view> want{"fold",   "bounds", "clips", "axes", "ranges",
+                                           "window", "dead",   "lift",  "form", "schedule"};
   EXPECT_EQ(pass_names(), want);
 }
 

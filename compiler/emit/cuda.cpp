@@ -3,6 +3,7 @@
 // no node and knows no device.
 #include "compiler/emit/cuda_kernel.h"
 #include "compiler/emit/emit.h"
+#include "compiler/ir/rows.h"
 
 namespace elsewise {
 namespace cuda {
@@ -135,12 +136,31 @@ std::vector<KernelPrinter::Parameter> KernelPrinter::parameters() const {
   return list;
 }
 
+// Quotients of floats take a register or two more than the 32 with which all threads of a multiprocessor are in flight,
+// and so many threads more are needed to keep memory busy: such a kernel is asked to do with 32. What calls functions
+// or divides anything wider would spill.
+bool KernelPrinter::asks_for_few_registers() const {
+  if (form_.wide || form_.tile || form_.segments) return false;
+  bool divides = false;
+  for (const Inst &i : k_.insts) {
+    if (i.stage != Stage::Element) continue;
+    if (i.op == Op::Call && i.sub != least_row() && i.sub != greatest_row() && i.sub != magnitude_row()) return false;
+    if (i.op != Op::Binary) continue;
+    const BinaryOp op = BinaryOp(i.sub);
+    if (op == BinaryOp::Div && i.type == DType::F32) divides = true;
+    else if (op == BinaryOp::Div || op == BinaryOp::Pow) return false;
+    else if ((op == BinaryOp::FloorDiv || op == BinaryOp::Mod) && k_[i.b].op != Op::Const) return false;
+  }
+  return divides;
+}
+
 void KernelPrinter::print_signature(Lines &out) {
   std::vector<std::string> parameters;
   if (form_.many) parameters.push_back("const __grid_constant__ Items items");
   else
     for (const Parameter &p : this->parameters()) parameters.push_back(p.type + p.name);
-  const std::string attributes = "extern \"C\" __global__ void __launch_bounds__(" + num(block_threads) + ")";
+  const std::string attributes = "extern \"C\" __global__ void __launch_bounds__(" + num(block_threads) +
+                                 (asks_for_few_registers() ? ", " + num(2048 / block_threads) : "") + ")";
   // In one construct if that takes fewer lines than the name on a line of its own.
   Lines whole, split;
   whole.list(0, attributes + " elsewise(", parameters, ") {");

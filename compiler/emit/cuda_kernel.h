@@ -132,6 +132,7 @@ private:
   std::vector<Parameter> parameters() const;
   void print_shared(size_t p, Lines &);
   void print_tables(Lines &) const;
+  bool asks_for_few_registers() const;
   void print_signature(Lines &);
   void print_whole(Lines &, DType) const;
   void print_tools(Lines &);

@@ -119,6 +119,8 @@ static void register_torch(const py::dict &from) {
   t.parameter = reinterpret_cast<PyTypeObject *>(keep(from, "Parameter"));
   t.storage = keep(from, "untyped_storage"), t.storage_offset = keep(from, "storage_offset");
   t.nbytes = keep(from, "nbytes"), t.is_neg = keep(from, "is_neg");
+  t.requires_grad = keep(from, "requires_grad"), t.cdata = keep(from, "cdata");
+  find_fast_functions(t);
   t.grad_enabled = keep(from, "is_grad_enabled");
   t.dispatch_depth = keep(from, "dispatch_depth"), t.function_depth = keep(from, "function_depth");
   t.forward_ad = keep(from, "forward_ad");

@@ -2,6 +2,7 @@
 // Reads tensors, arrays and scalars for the fast path, and DLPack capsules for the slow one. It raises nothing and
 // changes no object.
 #include "tensor_view.h"
+#include <dlfcn.h>
 
 namespace elsewise::python {
 
@@ -99,8 +100,63 @@ static bool is_false(PyObject *answer) {
   return answer == Py_False;
 }
 
-bool read_torch(PyObject *tensor, bool grad, api::Arg &arg, Dims &dims) {
+// The value of an attribute that C defines, without a look through the type's bases.
+static PyObject *attribute(PyObject *descriptor, PyObject *object) {
+  const PyGetSetDef *definition = reinterpret_cast<PyGetSetDescrObject *>(descriptor)->d_getset;
+  return definition->get(object, definition->closure);
+}
+
+void find_fast_functions(Torch &t) {
+  for (PyObject *descriptor : {t.requires_grad, t.cdata})
+    if (Py_TYPE(descriptor) != &PyGetSetDescr_Type) {
+      t.requires_grad = t.cdata = nullptr;
+      return;
+    }
+  Dl_info library;
+  if (!dladdr(reinterpret_cast<void *>(t.api->dltensor_from_py_object_no_sync), &library)) return;
+  void *handle = dlopen(library.dli_fname, RTLD_LAZY | RTLD_NOLOAD); // searches what it depends on too; never closed
+  if (!handle) return;
+  void *is_neg = dlsym(handle, "_ZN2at6native6is_negERKNS_6TensorE"),
+       *bytes = dlsym(handle, "aoti_torch_get_storage_size"), *offset = dlsym(handle, "aoti_torch_get_storage_offset");
+  if (!is_neg || !bytes || !offset) return;
+  t.fast_is_neg = reinterpret_cast<decltype(t.fast_is_neg)>(is_neg);
+  t.fast_storage_bytes = reinterpret_cast<decltype(t.fast_storage_bytes)>(bytes);
+  t.fast_offset = reinterpret_cast<decltype(t.fast_offset)>(offset);
+}
+
+// What the exchange API does not tell. `bytes`: of the storage, `offset` into it in elements; asked for if the tensor
+// has elements.
+static bool read_rest(PyObject *tensor, bool any, int64_t &bytes, int64_t &offset) {
+  if (torch.fast_is_neg) {
+    PyObject *number = attribute(torch.cdata, tensor);
+    const void *self = number ? PyLong_AsVoidPtr(number) : nullptr;
+    Py_XDECREF(number);
+    if (!self) {
+      PyErr_Clear();
+      return false;
+    }
+    if (torch.fast_is_neg(&self)) return false;
+    return !any || (!torch.fast_storage_bytes(&self, &bytes) && !torch.fast_offset(&self, &offset));
+  }
+  if (!is_false(PyObject_CallOneArg(torch.is_neg, tensor))) return false;
+  if (!any) return true;
+  PyObject *storage = PyObject_CallOneArg(torch.storage, tensor);
+  if (!storage) {
+    PyErr_Clear();
+    return false;
+  }
+  bytes = integer_of(PyObject_CallOneArg(torch.nbytes, storage));
+  Py_DECREF(storage);
+  offset = integer_of(PyObject_CallOneArg(torch.storage_offset, tensor));
+  return true;
+}
+
+static PyObject *requires_grad_of(PyObject *tensor) {
   static PyObject *requires_grad = PyUnicode_InternFromString("requires_grad");
+  return torch.requires_grad ? attribute(torch.requires_grad, tensor) : PyObject_GetAttr(tensor, requires_grad);
+}
+
+bool read_torch(PyObject *tensor, bool grad, api::Arg &arg, Dims &dims) {
   DLTensor view;
   if (torch.api->dltensor_from_py_object_no_sync(tensor, &view)) { // meta, sparse, quantised, under vmap, …
     PyErr_Clear();
@@ -109,26 +165,17 @@ bool read_torch(PyObject *tensor, bool grad, api::Arg &arg, Dims &dims) {
   const auto dtype = dtype_of(view.dtype);
   const auto device = device_of(view.device);
   if (!dtype || !device || view.ndim > fast_rank) return false;
-  if (grad && !is_false(PyObject_GetAttr(tensor, requires_grad))) return false;
-  if (!is_false(PyObject_CallOneArg(torch.is_neg, tensor))) return false;
+  if (grad && !is_false(requires_grad_of(tensor))) return false;
   int64_t count = 1, last = 0; // of elements; the index of the last one in memory
   for (int d = 0; d < view.ndim; ++d) {
     dims.shape[d] = view.shape[d], dims.stride[d] = view.strides[d];
     count *= view.shape[d];
     last += (view.shape[d] - 1) * view.strides[d];
   }
-  if (count) {
-    // The storage may have been shrunk under the tensor, and then `data` is not even null if the tensor has an offset.
-    PyObject *storage = PyObject_CallOneArg(torch.storage, tensor);
-    if (!storage) {
-      PyErr_Clear();
-      return false;
-    }
-    const int64_t bytes = integer_of(PyObject_CallOneArg(torch.nbytes, storage));
-    Py_DECREF(storage);
-    const int64_t offset = integer_of(PyObject_CallOneArg(torch.storage_offset, tensor));
-    if (!view.data || offset < 0 || (offset + last + 1) * info(*dtype).bytes > bytes) return false;
-  }
+  int64_t bytes = 0, offset = 0;
+  if (!read_rest(tensor, count != 0, bytes, offset)) return false;
+  // The storage may have been shrunk under the tensor, and then `data` is not even null if the tensor has an offset.
+  if (count && (!view.data || offset < 0 || (offset + last + 1) * info(*dtype).bytes > bytes)) return false;
   arg = {.kind = ArgKind::Tensor,
          .dtype = *dtype,
          .device = *device,

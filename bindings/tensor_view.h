@@ -36,6 +36,11 @@ struct Torch {
   PyTypeObject *tensor = nullptr, *parameter = nullptr;
   const DLPackExchangeAPI *api = nullptr;
   PyObject *storage = nullptr, *storage_offset = nullptr, *nbytes = nullptr, *is_neg = nullptr; // method descriptors
+  PyObject *requires_grad = nullptr, *cdata = nullptr;                                          // attribute descriptors
+  // The same without a Python call: they take a reference to a tensor, which is the address of a pointer to what
+  // `cdata` tells. All or none; none: a torch that lacks one of them, and the methods above answer.
+  bool (*fast_is_neg)(const void *) = nullptr; // at::native::is_neg
+  int32_t (*fast_storage_bytes)(const void *, int64_t *) = nullptr, (*fast_offset)(const void *, int64_t *) = nullptr;
   PyObject *grad_enabled = nullptr, *dispatch_depth = nullptr, *function_depth = nullptr; // functions of no argument
   PyObject *forward_ad = nullptr; // the module that knows whether tangents may exist
   PyObject *bump = nullptr, *empty_strided = nullptr, *threads = nullptr;
@@ -49,6 +54,8 @@ struct NumPy {
   PyObject *empty = nullptr;
   PyObject *dtypes[dtype_count] = {}; // null: NumPy has none (bf16)
 };
+/// Looks for the functions of no Python call in the library that the exchange API is of.
+void find_fast_functions(Torch &);
 extern Torch torch;
 extern NumPy numpy;
 

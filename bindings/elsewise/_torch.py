@@ -56,6 +56,8 @@ def _register(torch: Any) -> None:
             "storage_offset": base.storage_offset,
             "nbytes": internal.StorageBase.nbytes,
             "is_neg": base.is_neg,
+            "requires_grad": base.requires_grad,
+            "cdata": base._cdata,
             "is_grad_enabled": torch.is_grad_enabled,
             "dispatch_depth": internal._len_torch_dispatch_stack,
             "function_depth": internal._len_torch_function_stack,

@@ -59,6 +59,20 @@ private:
   bool plain_, grad_;
 };
 
+// True if the same plan serves both, of calls that give the same options.
+bool same_layout(const api::Arg &a, const api::Arg &b) {
+  if (a.kind != b.kind) return false;
+  return a.kind != ArgKind::Tensor ||
+         (a.dtype == b.dtype && a.device == b.device && a.rank == b.rank &&
+          std::equal(a.shape, a.shape + a.rank, b.shape) && std::equal(a.stride, a.stride + a.rank, b.stride));
+}
+
+bool same_layout(const api::Call &a, const api::Call &b) {
+  return std::equal(a.args.begin(), a.args.end(), b.args.begin(), b.args.end(),
+                    [](const api::Arg &x, const api::Arg &y) { return same_layout(x, y); }) &&
+         (!a.out || same_layout(*a.out, *b.out));
+}
+
 } // namespace
 
 PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObject *stream) {
@@ -123,7 +137,10 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
   for (size_t k = 0; k < count; ++k) {
     api::Call &call = calls[k];
     call.args = {args.data() + k * width, width}, call.stream = on;
-    if (outs != Py_None) call.out = &out[k];
+    if (outs != Py_None) {
+      call.out = &out[k];
+      if (k && same_layout(call, calls[k - 1])) plans[k] = plans[k - 1];
+    }
     for (size_t back = 1; back <= std::min(recent, storage.plans.size()) && !plans[k]; ++back)
       if (const api::PlanRef &old = storage.plans[storage.plans.size() - back]; api::matches(*old, call))
         plans[k] = old.get();

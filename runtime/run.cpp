@@ -137,7 +137,7 @@ std::string launch_cuda(const Variant &variant, Device device, const Geometry &g
   return error;
 }
 
-Result<bool> get_ready(const Plan &plan, const Call &call, bool many, Ready &ready) {
+Result<bool> get_ready(const Plan &plan, const Call &call, bool many, Ready &ready, const Ready *like) {
   for (const bool wide : {false, true}) {
     auto found = launch_for(plan, call, wide, many && !wide);
     if (!found) return pass_on<bool>(std::move(found));
@@ -146,6 +146,10 @@ Result<bool> get_ready(const Plan &plan, const Call &call, bool many, Ready &rea
       std::string wrong = wrong_memory(plan, *ready.launch, call);
       if (wrong.empty() && call.raw_pointers) wrong = wrong_place(plan, call);
       if (!wrong.empty()) return fault<bool>(Fault::Value, std::move(wrong), *plan.spec);
+    }
+    if (like && like->launch == ready.launch) {
+      ready.slots = like->slots, ready.cut = like->cut;
+      break;
     }
     ready.slots.assign(ready.launch->slots.begin(), ready.launch->slots.end());
     ready.cut = ready.launch->settled ? &ready.launch->cut : &ready.own;

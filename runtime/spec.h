@@ -274,8 +274,9 @@ struct Ready {
   Cut own;
 };
 /// Checks what pointers and values of a call can be refused for, and puts them into slots. `many`: as for launch_for();
-/// a call whose indexes need 128 bits is made ready for a launch of its own.
-Result<bool> get_ready(const Plan &, const Call &, bool many, Ready &);
+/// a call whose indexes need 128 bits is made ready for a launch of its own. `like`: of a call of the same plan for
+/// which the host works out the same; it stays as long as the new one.
+Result<bool> get_ready(const Plan &, const Call &, bool many, Ready &, const Ready *like = nullptr);
 /// One launch of a variant's CUDA code, or what TakeLaunches has for it. Empty: it was started.
 std::string launch_cuda(const Variant &, Device, const Geometry &, void *stream, std::span<void *const> parameters);
 /// Starts a call alone.

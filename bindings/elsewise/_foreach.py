@@ -54,11 +54,10 @@ def _foreach(self: Kernel, args: tuple[Any, ...], out: Any, stream: Any, kwargs:
         return _elsewise.foreach(self, given, outs, on)
     with _torch.plain(torch):
         results = _elsewise.foreach(self, given, outs, on)
-        tensors = [tensor for tensor in results if isinstance(tensor, torch.Tensor)]
-        if outs is not None and tensors:
-            _torch.written(torch, *tensors)
+        if outs is not None:
+            _torch.written(torch, *[tensor for tensor in outs if isinstance(tensor, torch.Tensor)])
         if on is not None:
-            for tensor in [*tensors, *(value for each in lists.values() for value in each)]:
+            for tensor in [*results, *(value for each in lists.values() for value in each)]:
                 if isinstance(tensor, torch.Tensor) and tensor.is_cuda:
                     _call.record(torch, on, tensor)
     return results

@@ -44,6 +44,23 @@ def test_lists_of_several_arguments_and_values_for_all() -> None:
         assert torch.equal(r, k(x, g=g, bias=torch.tensor(0.25), s=torch.tensor([10.0])))
 
 
+def test_tensors_of_one_shape_have_numbers_of_their_own() -> None:
+    k = ew.kernel("i<m: x*g + s; else x")
+    xs = [torch.arange(6.0) for _ in range(8)]
+    ms, gs = [2, 2, 2, 3, 3, 9, 0, 0], [1.0, 1.0, -0.0, 0.0, 2, 2.0, 2.0, float("inf")]
+    one, two = torch.tensor(1.0), torch.tensor(2.0)
+    ss = [one, two, two, one, one, two, two, two]
+    expected = [k(x, m=m, g=g, s=s) for x, m, g, s in zip(xs, ms, gs, ss, strict=True)]
+    k.foreach(xs, m=ms, g=gs, s=ss, out=xs)
+    assert all(torch.equal(x, e) for x, e in zip(xs, expected, strict=True))
+
+
+def test_zeros_of_either_sign_are_different_numbers() -> None:
+    xs = [torch.ones(2) for _ in range(3)]
+    ew.kernel("x*g").foreach(xs, g=[0.0, -0.0, 0.0], out=xs)
+    assert [bool(x[0].signbit()) for x in xs] == [False, True, False]
+
+
 def test_numpy_arrays_and_mixtures() -> None:
     k = ew.kernel("i<2: -x; else x")
     results = k.foreach([np.arange(4.0), np.arange(3, dtype=np.float32)])
@@ -114,17 +131,36 @@ def shrunk() -> torch.Tensor:
     return x
 
 
+def shrunk_with_offset() -> torch.Tensor:
+    x = torch.ones(8)[4:]
+    x.untyped_storage().resize_(0)
+    return x
+
+
 @pytest.mark.parametrize(
     "make",
     [
         lambda: torch.randn(4, dtype=torch.complex64).conj().imag,
+        lambda: torch._neg_view(torch.ones(4)),
+        lambda: torch._neg_view(torch.ones(0)),
         lambda: torch.ones(4, requires_grad=True),
         lambda: torch.ones(4).to_sparse(),
         lambda: torch.ones(4, device="meta"),
         lambda: torch.ones(1).expand(4),
         shrunk,
+        shrunk_with_offset,
     ],
-    ids=["negative", "requires_grad", "sparse", "meta", "expanded", "shrunk"],
+    ids=[
+        "imaginary",
+        "negative",
+        "negative_empty",
+        "requires_grad",
+        "sparse",
+        "meta",
+        "expanded",
+        "shrunk",
+        "shrunk_offset",
+    ],
 )
 def test_in_place_refuses_what_a_call_refuses(make: Any) -> None:
     k, good = ew.kernel("x*2"), torch.ones(4)

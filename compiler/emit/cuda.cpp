@@ -14,9 +14,10 @@ void KernelPrinter::print_pieces(Lines &out) {
     const std::string at = num(piece.line) + ":" + num(piece.column) + " " + comment_text(piece.text);
     if (residual(p)) print_function(k_, names_, helpers_, "guard" + num(p + 1), "bool", piece.guard, at, out);
     if (identity(p)) out.comment(0, "piece " + num(p + 1) + " is the element itself, nothing to do: " + at);
-    else if (!shares(p))
+    else if (!shares(p)) {
       print_function(k_, names_, helpers_, function(p), stored(k_.outputs[0]), piece.values[0], at, out);
-    else if (bodies_[p] == p) print_shared(p, out);
+      print_packed(p, out);
+    } else if (bodies_[p] == p) print_shared(p, out);
   }
 }
 
@@ -176,8 +177,7 @@ void KernelPrinter::print_whole(Lines &out, DType d) const {
   const std::string type = vector_type(d);
   out.add(0, "__device__ " + type + " whole(" + type + " v) {", "a vector whose bytes NVRTC must not take for 16 bits");
   if (v_ >= 4) {
-    const std::string words = num(v_ / 4), word = "((unsigned *)&v)[k]";
-    out.add(2, "for (int k = 0; k < " + words + "; ++k) asm(\"\" : \"+r\"(" + word + "));");
+    out.add(2, "for (int k = 0; k < " + num(v_ / 4) + "; ++k) asm(\"\" : \"+r\"(v.at.word[k]));");
   } else {
     out.add(2, "unsigned word = *(unsigned short *)&v;");
     out.add(2, "asm(\"\" : \"+r\"(word));");
@@ -192,9 +192,12 @@ void KernelPrinter::print_tools(Lines &out) {
   const int64_t width = form_.tile ? tile_width(form_) : int64_t(block_threads) * v_;
   if (v_ > 1 && !nothing_)
     for (DType d : vector_types_) {
-      out.add(0, "struct alignas(" + num(std::min(16, v_ * bytes(d))) + ") " + vector_type(d) + " {");
-      out.add(2, std::string(stored(d)) + " at[" + num(v_) + "];");
-      out.add(0, "};");
+      if (in_words(d)) print_byte_vector(out, d);
+      else {
+        out.add(0, "struct alignas(" + num(std::min(16, v_ * bytes(d))) + ") " + vector_type(d) + " {");
+        out.add(2, std::string(stored(d)) + " at[" + num(v_) + "];");
+        out.add(0, "};");
+      }
       if (whole_types_.contains(d)) print_whole(out, d);
     }
   if (form_.many) print_list_tools(out);
@@ -281,10 +284,14 @@ void KernelPrinter::print_variables(Lines &out, const std::string &body) {
     out.add(2,
             "const " + type + " *" + pointers_[a] + " = (const " + type + " *)" + names_.args[a] + " + threadIdx.x;");
   }
-  const bool needs_v = mentions(body, "v");
-  out.add(2, out_type + (needs_v ? " v, *" : " *") + outs_ + " = (" + out_type + " *)" + out_ + " + threadIdx.x;");
+  // Bytes are put into words that have to have a value.
+  const char *v = !mentions(body, "v")                                                      ? " *"
+                  : in_words(k_.outputs[0]) && body.find("v.at[k] = ") != std::string::npos ? " v = {}, *"
+                                                                                            : " v, *";
+  out.add(2, out_type + v + outs_ + " = (" + out_type + " *)" + out_ + " + threadIdx.x;");
   for (uint32_t a : vector_operands_)
-    if (!same_view(a) && mentions(body, vectors_[a])) out.add(2, vector_type(dtype(a)) + " " + vectors_[a] + ";");
+    if (!same_view(a) && mentions(body, vectors_[a]))
+      out.add(2, vector_type(dtype(a)) + " " + vectors_[a] + (form_.flat && in_words(dtype(a)) ? " = {};" : ";"));
 }
 
 // Of uniforms that divide whole numbers: once a thread, for all its positions.
@@ -335,6 +342,7 @@ std::string KernelPrinter::run() {
   }
   code.add(0, "}");
 
+  byte_lanes_ = code.str().find(".at[") != std::string::npos;
   Lines prelude, tools, head;
   if (!nothing_) {
     if (form_.rows > 0 && !form_.flat && !form_.unit_pitch &&

@@ -132,6 +132,8 @@ void KernelPrinter::print_straight(Lines &out, int indent, size_t p, bool have) 
   }
   if (!have) out.statements(indent, "", loads);
   if (const std::vector<NodeId> few = slow(r); !few.empty()) print_slow(out, indent, p, few);
+  else if (!packed(p).empty())
+    conditional(out, indent, "for (int k = 0; k < " + num(v_ / 4) + "; ++k)", packed_call(p));
   else if (!bits || shared_ != root.a)
     conditional(out, indent, "for (int k = 0; k < " + num(v_) + "; ++k)",
                 "v.at[k] = " + call(function(p), r, true, p) + ";");

@@ -20,7 +20,8 @@ inline bool unbounded(const Piece &piece) {
 }
 
 /// Prints one kernel. The parts stand in cuda.cpp (the whole and its signature), cuda_names.cpp, cuda_classify.cpp,
-/// cuda_values.cpp, cuda_bodies.cpp, cuda_flat.cpp, cuda_segments.cpp, cuda_tiles.cpp and cuda_list.cpp.
+/// cuda_values.cpp, cuda_bodies.cpp, cuda_packed.cpp, cuda_flat.cpp, cuda_segments.cpp, cuda_tiles.cpp and
+/// cuda_list.cpp.
 class KernelPrinter {
 public:
   explicit KernelPrinter(const Kernel &k)
@@ -118,6 +119,14 @@ private:
   // cuda_list.cpp
   void print_list_tools(Lines &) const;
   void print_item(Lines &) const;
+  // cuda_packed.cpp
+  class Bytes;
+  void print_byte_vector(Lines &, DType) const;
+  bool in_words(DType d) const { return bytes(d) == 1 && v_ % 4 == 0; } // how vectors of the dtype are kept
+  bool whole_bytes(uint32_t a) const;
+  std::string packed(size_t piece) const; // its value four bytes at a time; empty: that cannot be
+  void print_packed(size_t piece, Lines &) const;
+  std::string packed_call(size_t piece) const;
   // cuda_tiles.cpp
   void print_tile_place(Lines &);
   void print_tile_loads(Lines &);
@@ -210,6 +219,7 @@ private:
   size_t count_ = 0;             // pieces that can be reached: a piece that always holds ends the list
   size_t masked_ = 0;            // pieces with a bit in the mask; 0: no mask
   bool lanes_ = false;           // vectors inside the row that no sole piece covers choose by lane
+  bool byte_lanes_ = false;      // the kernel takes single bytes out of vectors, or puts them there
   bool nothing_ = true;          // every piece is the element itself
   bool position_ = false;        // some piece or guard reads the position as a value
   uint32_t shared_ = ~0u;        // while a body is printed: see shared()

@@ -99,6 +99,7 @@ void KernelPrinter::choose_names() {
   const size_t pieces = k_.pieces.size();
   for (size_t p = 1; p <= pieces; ++p)
     for (const char *word : {"piece", "guard", "all"}) names_.taken.insert(word + num(p));
+  for (size_t p = 1; in_words(k_.outputs[0]) && p <= pieces; ++p) names_.taken.insert("piece" + num(p) + "x4");
   // Pieces that share a bound share its parameter: the name is the first one's.
   std::map<std::pair<NodeId, uint8_t>, std::string> known;
   auto bound = [&](NodeId node, uint8_t axis, bool begin, std::string at) {

@@ -40,6 +40,54 @@ def nvrtc(kernel: ew.Kernel, stage: str, arch: str, **kinds: str) -> str | bytes
         pytest.skip(str(error).partition("\n")[0])
 
 
+# --- bytes in words --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["i8", "u8"])
+def test_words_do_what_bytes_do(dtype: str, tmp_path: Path) -> None:
+    """Every byte beside every other: what a body makes of four at once is what it makes of each."""
+    compiler = shutil.which("g++")
+    if compiler is None:
+        pytest.skip("no g++ here")
+    shifts = [f"{side} {op} {by}" for side in ("x", "(x ^ y)") for op in ("<<", ">>") for by in range(1, 8)]
+    rules = [*shifts, "x & y", "x | ~y", "~(x ^ 37)", "(x & 15) | (y << 4)", "(x >> 2 & y) << 3 ^ x >> 1"]
+    parts, tests = [], []
+    for number, rule in enumerate(rules):
+        kernel = ew.kernel(rule)
+        text = kernel.emit("cuda", **dict.fromkeys(kernel.arguments, dtype))
+        assert "piece1x4(" in text, rule
+        parts.append(f"namespace rule{number} {{\n" + text.partition('extern "C"')[0] + "}")
+        given = "x, y" if "y" in rule else "x"
+        lanes = [f"lane(rule{number}::piece1x4({given.replace('x', 'a').replace('y', 'b')}), {k})" for k in range(4)]
+        bytes_ = [
+            f"rule{number}::piece1({given.replace('x', f'lane(a, {k})').replace('y', f'lane(b, {k})')})"
+            for k in range(4)
+        ]
+        same = " && ".join(f"{w} == (byte){b}" for w, b in zip(lanes, bytes_))
+        tests.append(f"    if (!({same})) return {number + 1};")
+    kind = "signed char" if dtype == "i8" else "unsigned char"
+    program = "\n".join(
+        [
+            "#define __device__",
+            f"typedef {kind} byte;",
+            "byte lane(unsigned w, int k) { return (byte)(w >> 8 * k); }",
+            *parts,
+            "int main() {",
+            "  for (unsigned n = 0; n < 65536; ++n) {",
+            "    const unsigned x = n & 255, y = n >> 8, a = x | (255 - x) << 8 | y << 16 | x << 24;",
+            "    const unsigned b = y | x << 8 | (255 - x) << 16 | (y ^ 85) << 24;",
+            *tests,
+            "  }",
+            "}",
+        ]
+    )
+    source, binary = tmp_path / "words.cpp", tmp_path / "words"
+    source.write_text(program)
+    subprocess.run([compiler, "-std=c++17", "-O1", "-w", "-o", binary, source], check=True)
+    failed = subprocess.run([binary], check=False).returncode
+    assert failed == 0, rules[failed - 1]
+
+
 # --- PTX -------------------------------------------------------------------------------------------------------------
 
 

@@ -13,8 +13,8 @@ struct uint3 {
 };
 inline thread_local uint3 blockIdx, threadIdx, blockDim;
 #define __global__ static
-#define __device__ static inline
-#define __launch_bounds__(n)
+#define __device__ inline
+#define __launch_bounds__(...)
 #define __grid_constant__
 #define asm(...) // what it hides from NVRTC, g++ may see
 #define __constant__ static const

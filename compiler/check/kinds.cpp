@@ -49,13 +49,14 @@ Fact join(llvm::ArrayRef<Fact> facts) {
     else if (f.kind != Kind::Unknown) promotion.add(f.dtype, f.category);
   }
   const DType promoted = promotion.result().value_or(DType::F32);
-  r.clash = data && !unknown && promotion.clash();
-  r.joint = extremes             ? Kind::Extreme
-            : unknown || r.clash ? Kind::Unknown
-            : data               ? Kind::Data
-            : weak               ? (tensor_bool ? Kind::Data : Kind::WeakFloat)
-            : index              ? (wide_bool ? Kind::Data : Kind::Index)
-                                 : Kind::Bool;
+  const bool clash = data && promotion.clash();
+  r.clash = clash && !unknown && !r.open;
+  r.joint = extremes           ? Kind::Extreme
+            : unknown || clash ? Kind::Unknown
+            : data             ? Kind::Data
+            : weak             ? (tensor_bool ? Kind::Data : Kind::WeakFloat)
+            : index            ? (wide_bool ? Kind::Data : Kind::Index)
+                               : Kind::Bool;
   r.kind = r.joint;
   r.dtype = r.kind == Kind::Index ? DType::Index : r.kind == Kind::WeakFloat ? DType::F32 : promoted;
   r.nominal = r.dtype;
@@ -631,6 +632,7 @@ private:
     if (a.kind == Kind::Data || a.kind == Kind::Unknown) f.stage = Stage::Element;
     f.category = a.category == Category::ZeroDim ? Category::ZeroDim : Category::Dim;
     f.joint = a.kind, f.nominal = a.dtype;
+    f.open = a.open || a.kind == Kind::Unknown; // it may turn out to have no dimension, or be a number
     return f;
   }
 

@@ -15,7 +15,7 @@ struct Fact {
   bool tensor = false;                             // a tensor has entered, or a cast that names a dtype
   bool extreme = false;                            // may be `lowest` or `highest`, by itself or in an arm
   bool clash = false;                              // operands that torch promotes to nothing: joint is Unknown
-  bool open = false;                               // a chooser that is not known yet: its stage says nothing
+  bool open = false;                               // of what is not known yet: stage or category say nothing
   bool used = false;                               // some piece holds it
   Kind joint = Kind::Unknown;                      // the kind the operands are brought to
   DType nominal = DType::Index;                    // Data: what they are promoted to

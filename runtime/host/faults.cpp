@@ -6,6 +6,7 @@
 #include "compiler/passes/window.h"
 #include "compiler/types/text.h"
 #include "runtime/host/interval.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallVector.h"
 #include <algorithm>
 #include <cmath>
@@ -108,6 +109,31 @@ protected:
                : fail(HostFault::Overflow, c.node, c.where, decimal(v) + " does not fit " + spelling(c.dtype));
   }
 
+  /// Whether a bound takes the node's value. What a condition decides that the host does not know says nothing here.
+  bool takes(NodeId bound, NodeId wanted) const {
+    while (k[wanted].op == Op::Where && k[k[wanted].a].stage == Stage::Host) // a check under conditions of the call
+      wanted = values[k[wanted].a].integer ? k[wanted].b : k[wanted].c;
+    llvm::SmallVector<NodeId, 8> todo{bound};
+    llvm::SmallDenseSet<NodeId, 16> seen;
+    while (!todo.empty()) {
+      const NodeId n = todo.pop_back_val();
+      if (n == wanted) return true;
+      if (!seen.insert(n).second) continue;
+      const Inst &i = k[n];
+      const bool chooses = i.op == Op::Where || (i.op == Op::Logic && LogicOp(i.sub) != LogicOp::Not);
+      if (!chooses) {
+        for (const NodeId o : operands(k, n)) todo.push_back(o);
+        continue;
+      }
+      todo.push_back(i.a);
+      if (k[i.a].stage != Stage::Host) continue;
+      const bool first = values[i.a].integer != 0;
+      if (i.op == Op::Where) todo.push_back(first ? i.b : i.c);
+      else if (first == (LogicOp(i.sub) == LogicOp::And)) todo.push_back(i.b);
+    }
+    return false;
+  }
+
   const Kernel &k;
   std::span<const HostValue> values;
   std::span<const uint8_t> poisoned;
@@ -132,6 +158,7 @@ public:
     if (count > 0) left.push_back({0, count});
     for (uint32_t p = 0; p < k.pieces.size() && !left.empty(); ++p) {
       const Piece &piece = k.pieces[p];
+      if (!guarded(p, left)) return found;
       Runs boxes;
       for (const auto &box : piece.boxes)
         if (!bounds(box, p, boxes)) return found;
@@ -153,6 +180,20 @@ private:
   Intervals &walker() {
     if (!intervals) intervals = std::make_unique<Intervals>(k, values, poisoned, looks, shapes);
     return *intervals;
+  }
+
+  /// What is wrong with a number that a bound of the piece is made of is wrong wherever its guard is asked: the bound,
+  /// which was made of it, does not say where that is.
+  bool guarded(uint32_t p, const Runs &left) {
+    for (const Check &c : k.checks) {
+      if (c.piece != p || !c.in_guard || c.what == Check::InBounds || check(c)) continue;
+      for (const auto &box : k.pieces[p].boxes)
+        for (const Range &range : box)
+          for (const NodeId n : {range.lo, range.hi})
+            if (n != no_node && takes(n, c.node) && reached(p, left, true)) return false;
+      found.fault = {};
+    }
+    return true;
   }
 
   bool bounds(const std::vector<Range> &box, uint32_t p, Runs &boxes) {
@@ -366,6 +407,8 @@ private:
           if (n == no_node) continue;
           if (k[n].stage == Stage::Host && poisoned[n] && poisoned[n] != HostFault::Far)
             return !fail(HostFault::What(poisoned[n]), n, k.pieces[p].where);
+          for (const Check *c : failing) // wherever the guard is asked: the bound does not say where that is
+            if (c->in_guard && takes(n, c->node)) return !check(*c);
           if (!bounded[p]) continue;
           const Intervals::Found f = intervals.bound(n, r);
           if (f.fault != HostFault::None) return !fail(f, p);

@@ -68,7 +68,8 @@ bool fits(const Case &c) {
   return true;
 }
 
-// Whether a guard, the condition of a `where`, or the left side of an `and` or `or` looks at a tensor.
+// Whether a guard looks at a tensor, or the condition of a `where` or the left side of an `and` or `or` at anything
+// that varies: a divisor that is zero is refused for all of a piece that some position reaches.
 bool data_decides(const Case &c) {
   std::vector<bool> data(c.ast.exprs.size());
   bool found = false;
@@ -79,7 +80,7 @@ bool data_decides(const Case &c) {
               c.signature.args[name.index].kind == ArgKind::Tensor;
     for (uint32_t k = 0; k < values(c.ast, c.names, e); ++k) data[e] = data[e] || data[c.ast.child(e, k)];
     const bool lazy = x.kind == ExprKind::Binary ? is_logic(x.op) : calls(c.ast, c.names, e, Rule::Select);
-    found = found || (lazy && data[c.ast.child(e, 0)]);
+    found = found || (lazy && c.typed.at(c.ast.child(e, 0), Use::Value).type.stage != Stage::Host);
   }
   for (const SpecPiece &p : c.ast.pieces) found = found || (p.guard != no_expr && data[p.guard]);
   return found;

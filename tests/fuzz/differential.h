@@ -34,7 +34,7 @@ struct Case {
   Outcome outcome = Outcome::Value; // the fault that some element must raise
   int64_t fault_position = -1;
   bool data_decides =
-      false;            // a tensor chooses what is evaluated somewhere, which a host that reads none cannot foresee
+      false;            // what varies chooses what is evaluated somewhere, which the host does not follow for divisors
   bool inexact = false; // a function of it is promised within some ULP alone, so that processors differ
   bool reads = false, checked = false, unguarded = false; // at indices; of which the call looks at some; proved without
                                                           // the guards of pieces

@@ -535,7 +535,7 @@ Scalar Oracle::find(ExprId e, Use use) {
 
 // Both sides in the comparison's own type. Index against double is compared exactly, whatever their sizes.
 bool Oracle::compare(ExprId e, const ExprType &t) {
-  const bool was = exact_;
+  const bool was = exact_, good = fault_ == Outcome::Value;
   Scalar v[2];
   for (int k = 0; k < 2; ++k) {
     const ExprId operand = ast_.child(e, k);
@@ -546,6 +546,14 @@ bool Oracle::compare(ExprId e, const ExprType &t) {
       v[k] = convert(v[k], t.nominal);
   }
   exact_ = was;
+  // A number that no element of the dtype can be settles it: nobody may ever look at the element.
+  for (int k = 0; k < 2 && good && fault_ == Outcome::OutOfBounds; ++k) {
+    const Scalar &element = v[k], &bound = v[1 - k];
+    const bool host = typed_.at(ast_.child(e, 1 - k), t.operands).type.stage == Stage::Host;
+    if (element.type == DType::Index || !is_integer(element.type) || bound.type != DType::Index || !host) continue;
+    if (bound.integer >= smallest(element.type) && bound.integer <= largest(element.type)) continue;
+    fault_ = Outcome::Value, ++element_; // what was remembered of the fault's operands
+  }
   const bool mixed = t.operands == Use::Compare && is_float(v[0].type) != is_float(v[1].type);
   if (!mixed)
     for (Scalar &s : v)

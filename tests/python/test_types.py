@@ -132,6 +132,27 @@ def test_what_is_not_reached_need_not_fit(dtype: Any) -> None:
     assert rule(x=x, k=3).tolist() == x.tolist() and rule.check(x=x, k=3)
 
 
+@pytest.mark.parametrize("head", ["", "[a]; "])
+@pytest.mark.parametrize("window", [{}, {"domain": (3000,), "offset": (100,)}], ids=["whole", "window"])
+def test_what_a_guard_compares_has_to_fit(head: str, window: dict[str, Any]) -> None:
+    """Also where the host alone decides the guard, and would decide it wrongly with what is left of the number."""
+    x, y = np.ones(1500, np.float32), np.ones(1, np.uint8)
+    with pytest.raises(OverflowError, match="does not fit u8"):
+        ew.kernel(head + "1 == where(false, y, n): x; else 0")(x=x, y=y, **window)
+    rule = ew.kernel(head + "k < 0 and 1 == where(false, y, n): x; else 0")
+    assert not rule(x=x, y=y, k=1, **window).any()
+    with pytest.raises(OverflowError, match="does not fit u8"):
+        rule(x=x, y=y, k=-1, **window)
+
+
+def test_a_cast_of_what_is_not_known_may_have_no_dimension() -> None:
+    """`u32(v)` has no dtype in common with positions if `v` has dimensions, which a rule alone does not say."""
+    rule = ew.kernel("u32(v)*i")
+    assert rule(v=np.array(3, np.uint32), shape=(3,)).tolist() == [0, 3, 6]
+    with pytest.raises(ew.SpecError, match="no dtype in common"):
+        rule(v=np.ones(3, np.uint32))
+
+
 def test_ratio_of_u64() -> None:
     """`ramp` compares and subtracts whole numbers exactly, u64 as such."""
     x = np.array([0, 2**63, 2**63 + 2**62, 2**64 - 1], np.uint64)

@@ -147,6 +147,30 @@ def test_ramps_of_whole_data_subtract_as_whole_numbers() -> None:
     assert whole.check(ends, a=-(2**63), b=2**63 - 1)
 
 
+# --- halves -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rest", ["x*2", "x // x", "x % x", "x % 3"])
+@pytest.mark.parametrize("rule", ["where(x < 0, 0, x)", "where(x > 0, x, 0)", "where(x >= 1, x, 1)", "relu(x)"])
+def test_a_zero_keeps_its_sign_beside_other_arithmetic(rule: str, rest: str) -> None:
+    """The value that no position takes may not change how the other is worked."""
+    x = np.array([-0.0, 0.0, -1, 1, 2, np.nan, -np.inf, np.inf] * 40, dtype=np.float16)
+    got, want = ew.kernel(f"where(i > n, {rest}, {rule})")(x), ew.kernel(rule)(x)
+    assert got.view(np.uint16).tolist() == want.view(np.uint16).tolist()
+
+
+@pytest.mark.parametrize("rule", ["x*({})", "({}) - x"])
+@pytest.mark.parametrize("whole", ["y << 31", "y << 12", "y*65536", "y & -65536"])
+def test_whole_numbers_beyond_a_half_are_worked_in_floats(rule: str, whole: str) -> None:
+    x = np.array([0, -0.0, 1, 2, -3, 1e-7, np.inf] * 40, dtype=np.float16)
+    y = np.array([1, 3, 5, 0, -2, 1, 4] * 40, dtype=np.int32)
+    with np.errstate(invalid="ignore", over="ignore"):
+        single = {"x": x.astype(np.float32), "w": eval(whole, {"y": y}).astype(np.float32)}
+        want = eval(rule.format("w"), single).astype(np.float16)
+    got = ew.kernel(rule.format(whole))(x=x, y=y)
+    assert np.array_equal(got, want, equal_nan=True) and np.array_equal(np.signbit(got), np.signbit(want))
+
+
 # --- whole numbers ----------------------------------------------------------------------------------------------------
 
 

@@ -255,7 +255,7 @@ std::optional<Case> prepare(Program program, std::map<std::string, int> &refused
     return std::nullopt;
   }
   if (oracle.open()) {
-    refused["the sign of a NaN that arithmetic made"]++;
+    refused["the sign of a NaN"]++;
     return std::nullopt;
   }
   return c;

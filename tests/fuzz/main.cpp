@@ -67,7 +67,9 @@ std::string judge(const Case &c, const Ran &got, const std::vector<uint8_t> &out
   const bool on_intervals = got.fault == api::Fault::Overflow ||
                             (c.reads && (got.fault == api::Fault::Index || got.fault == api::Fault::ZeroDivision));
   if (on_intervals && want == api::Fault::None) return ++conservative, std::string{};
-  if (c.reads && got.fault != api::Fault::None && want != api::Fault::None) return {}; // of several, any is told
+  const auto whole = [](api::Fault f) { return f == api::Fault::Overflow || f == api::Fault::ZeroDivision; };
+  if ((c.reads || (whole(got.fault) && whole(want))) && got.fault != api::Fault::None && want != api::Fault::None)
+    return {}; // of several, any is told
   if (got.fault == api::Fault::ZeroDivision && want == api::Fault::None && c.data_decides)
     return ++conservative, std::string{};
   if (got.fault != want) return got.fault == api::Fault::None ? "no fault where the oracle has one" : got.message;

@@ -504,7 +504,7 @@ Scalar Oracle::find(ExprId e, Use use) {
   switch (x.kind) {
   case ExprKind::Literal: {
     const Literal &l = ast_.literal(e);
-    if (l.kind == LiteralKind::Float) return {DType::F64, 0, l.real};
+    if (l.kind == LiteralKind::Float) return made(DType::F64, l.real);
     return {l.kind == LiteralKind::Bool ? DType::Bool : DType::Index, l.integer, 0};
   }
   case ExprKind::Name: {

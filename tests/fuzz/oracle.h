@@ -27,7 +27,7 @@ struct Scalar {
   DType type = DType::Index;
   __int128 integer = 0;
   double real = 0;
-  bool made = false; // a NaN that arithmetic made: its sign is the processor's, and the language leaves it open
+  bool made = false; // a NaN of arithmetic or a literal, whose sign the language leaves open
 };
 
 class Oracle {
@@ -40,7 +40,7 @@ public:
   uint32_t piece() const { return piece_; }
   /// Some index left 128 bits, which is as far as this goes.
   bool beyond() const { return beyond_; }
-  /// Something took the sign of a NaN that arithmetic made.
+  /// Something took the sign of a NaN of arithmetic or a literal.
   bool open() const { return open_; }
 
 private:

@@ -195,7 +195,7 @@ private:
                       : all.kind == Kind::WeakFloat ? kinds_.working
                                                     : all.dtype;
     typed_.result = signature_.out.value_or(typed_.promoted);
-    if (sink_.failed()) return;
+    if (sink_.failed() || all.open) return; // what is not known yet may make the result wider
     for (size_t p = 0; p < ast_.pieces.size(); ++p)
       if (typed_.reachable[p]) check_fit(source_, kinds_, ast_.pieces[p].value, shown(p), typed_.promoted, sink_);
     if (!can_cast(typed_.promoted, typed_.result)) report_store();

@@ -153,6 +153,14 @@ def test_a_cast_of_what_is_not_known_may_have_no_dimension() -> None:
         rule(v=np.ones(3, np.uint32))
 
 
+def test_a_result_that_is_not_known_yet_may_hold_it() -> None:
+    """Whether `where(x != 0, 5, 6)` varies, and makes the result i64, is the kind of x: a number leaves u8 for -1."""
+    rule = ew.kernel("i < 2: where(x != 0, 5, 6); i < 4: u8(0); else -1")
+    assert rule(x=np.array([1, 0, 1, 0, 1, 0], np.uint8)).tolist() == [5, 6, 0, 0, -1, -1]
+    with pytest.raises(ew.SpecError, match="`-1` does not fit u8"):
+        rule(x=1, shape=(6,))
+
+
 def test_ratio_of_u64() -> None:
     """`ramp` compares and subtracts whole numbers exactly, u64 as such."""
     x = np.array([0, 2**63, 2**63 + 2**62, 2**64 - 1], np.uint64)

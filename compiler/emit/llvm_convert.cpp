@@ -80,10 +80,16 @@ Value *Arithmetic::round_to_odd(Value *v) {
   return b.CreateBitCast(b.CreateSelect(b.CreateAnd(inexact, even), neighbour, bits), b.getFloatTy());
 }
 
+// Where a value is rounded to F16 or comes from it, InstCombine of LLVM 23 works what lies between in F16 too: of a whole
+// number it looks at the digits alone, so that `x * (y << 31)` is worked with an infinity, and of `x < 0 ? 0 : x` it makes
+// `x > 0 ? x : 0`, which loses the sign of a zero. So it may not look through the conversions. The intrinsic is one that
+// vectors have as well; optimise() takes it away when the passes are done.
+Value *Arithmetic::opaque(Value *v) { return b.CreateUnaryIntrinsic(Intrinsic::canonicalize, v); }
+
 Value *Arithmetic::half_to_float(DType d, Value *v) {
   llvm::Type *i32 = b.getInt32Ty(), *f32 = b.getFloatTy();
   if (d == DType::BF16) return b.CreateBitCast(b.CreateShl(b.CreateZExt(v, i32), 16), f32);
-  if (target.f16c) return b.CreateFPExt(b.CreateBitCast(v, b.getHalfTy()), f32);
+  if (target.f16c) return opaque(b.CreateFPExt(b.CreateBitCast(v, b.getHalfTy()), f32));
   // Normal numbers: exponent moved by 112 through a product. Subnormal ones: the fraction placed behind 0.5, and 0.5
   // taken off. Both exact.
   Value *high = b.CreateShl(b.CreateZExt(v, i32), 16);
@@ -99,7 +105,7 @@ Value *Arithmetic::half_to_float(DType d, Value *v) {
 
 Value *Arithmetic::float_to_half(DType d, Value *v) {
   llvm::Type *i16 = b.getInt16Ty(), *i32 = b.getInt32Ty(), *f32 = b.getFloatTy();
-  if (d == DType::F16 && target.f16c) return b.CreateBitCast(b.CreateFPTrunc(v, b.getHalfTy()), i16);
+  if (d == DType::F16 && target.f16c) return b.CreateBitCast(b.CreateFPTrunc(opaque(v), b.getHalfTy()), i16);
   Value *bits = b.CreateBitCast(v, i32);
   if (d == DType::BF16) {
     Value *last = b.CreateAnd(b.CreateLShr(bits, 16), 1);

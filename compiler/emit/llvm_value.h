@@ -48,6 +48,7 @@ private:
   llvm::Value *normal(llvm::Value *word);
   llvm::Value *half_to_float(DType, llvm::Value *);
   llvm::Value *float_to_half(DType, llvm::Value *);
+  llvm::Value *opaque(llvm::Value *); // out of sight of the passes
   llvm::Value *i64_to_double(llvm::Value *);
   llvm::Value *round_to_odd(llvm::Value *);
   llvm::Value *float_to_integer(llvm::Value *, llvm::Type *, bool is_signed);

@@ -97,57 +97,14 @@ static void forget_flags(Function &function) {
     if (isa<FPMathOperator>(i)) i.copyFastMathFlags(FastMathFlags());
 }
 
-// Where a value is rounded to F16, InstCombine of LLVM 23 works what it is made of in F16 too if the numbers are exact
-// there, and of a whole number it looks at the digits alone: `x * (y << 31)` is worked with an infinity. A zero that it
-// cannot see through, added to a whole number that leaves F16, hides how few digits that has.
-static void hide_digits(Function &function) {
-  SmallVector<CastInst *> casts;
-  bool rounds = false;
-  for (Instruction &i : instructions(function)) {
-    rounds |= isa<FPTruncInst>(i) && i.getType()->isHalfTy();
-    if ((isa<SIToFPInst>(i) || isa<UIToFPInst>(i)) && i.getOperand(0)->getType()->getIntegerBitWidth() > 16)
-      casts.push_back(cast<CastInst>(&i));
-  }
-  if (!rounds || casts.empty()) return;
-  IRBuilder<> b(&*function.getEntryBlock().getFirstInsertionPt());
-  AllocaInst *slot = b.CreateAlloca(b.getInt64Ty());
-  b.CreateStore(b.getInt64(0), slot, /*isVolatile=*/true);
-  Value *zero = b.CreateLoad(b.getInt64Ty(), slot, /*isVolatile=*/true);
-  for (CastInst *c : casts) {
-    Value *whole = c->getOperand(0);
-    b.SetInsertPoint(c);
-    c->setOperand(0, b.CreateOr(whole, b.CreateIntCast(zero, whole->getType(), false)));
-  }
-}
-
-// And of `x < 0 ? 0 : x` it makes `x > 0 ? x : 0`, which loses the sign of a zero, where a cast from F16 stands
-// between. Compared with the number next to the arm it is no least or greatest any more.
-static void keep_arms_apart(Function &function) {
-  for (Instruction &i : instructions(function)) {
-    auto *select = dyn_cast<SelectInst>(&i);
-    auto *compare = select ? dyn_cast<FCmpInst>(select->getCondition()) : nullptr;
-    if (!compare) continue;
-    CmpInst::Predicate order = compare->getPredicate();
-    Value *left = compare->getOperand(0), *right = compare->getOperand(1);
-    if (isa<ConstantFP>(left)) std::swap(left, right), order = CmpInst::getSwappedPredicate(order);
-    auto *cast = dyn_cast<FPExtInst>(left);
-    const auto *limit = dyn_cast<ConstantFP>(right);
-    Value *yes = select->getTrueValue(), *no = select->getFalseValue();
-    const auto *arm = dyn_cast<ConstantFP>(yes == left ? no : yes);
-    if (!cast || !cast->getOperand(0)->getType()->isHalfTy() || !limit || !arm || (yes != left && no != left)) continue;
-    if (!limit->getValueAPF().isFinite() || limit->getValueAPF().compare(arm->getValueAPF()) != APFloat::cmpEqual)
-      continue;
-    // `x < a` is `x <= ` what comes before a, `x >= a` is `x > ` it; and so upwards.
-    const bool below = order == CmpInst::FCMP_OLT || order == CmpInst::FCMP_ULT || order == CmpInst::FCMP_OGE ||
-                       order == CmpInst::FCMP_UGE;
-    const bool strict = CmpInst::isStrictPredicate(order);
-    if (!strict && !CmpInst::isNonStrictPredicate(order)) continue;
-    APFloat beside = limit->getValueAPF();
-    beside.next(/*nextDown=*/below);
-    IRBuilder<> b(select);
-    select->setCondition(
-        b.CreateFCmp(strict ? CmpInst::getNonStrictPredicate(order) : CmpInst::getStrictPredicate(order), left,
-                     ConstantFP::get(left->getType(), beside)));
+// What hides conversions of F16 from the passes, see Arithmetic::opaque().
+static void show_conversions(Function &function) {
+  using namespace PatternMatch;
+  for (Instruction &i : make_early_inc_range(instructions(function))) {
+    Value *shown;
+    if (!match(&i, m_Intrinsic<Intrinsic::canonicalize>(m_Value(shown)))) continue;
+    i.replaceAllUsesWith(shown);
+    i.eraseFromParent();
   }
 }
 
@@ -180,14 +137,15 @@ void optimise(Module &module, TargetMachine &machine) {
   passes.addPass(SimplifyCFGPass());
   for (Function &f : module)
     if (!f.isDeclaration()) {
-      hide_digits(f);
-      keep_arms_apart(f);
       functions.invalidate(f, first.run(f, functions));
       settle_phis(f);
       forget_flags(f);
       passes.run(f, functions);
+      show_conversions(f);
       forget_flags(f);
     }
+  for (Function &f : make_early_inc_range(module))
+    if (f.isDeclaration() && f.use_empty()) f.eraseFromParent();
 }
 
 namespace {

@@ -547,7 +547,7 @@ bool Oracle::compare(ExprId e, const ExprType &t) {
   }
   exact_ = was;
   // A number that no element of the dtype can be settles it: nobody may ever look at the element.
-  for (int k = 0; k < 2 && good && fault_ == Outcome::OutOfBounds; ++k) {
+  for (int k = 0; k < 2 && good && fault_ != Outcome::Value; ++k) {
     const Scalar &element = v[k], &bound = v[1 - k];
     const bool host = typed_.at(ast_.child(e, 1 - k), t.operands).type.stage == Stage::Host;
     if (element.type == DType::Index || !is_integer(element.type) || bound.type != DType::Index || !host) continue;

@@ -137,7 +137,7 @@ std::vector<KernelPrinter::Parameter> KernelPrinter::parameters() const {
   return list;
 }
 
-// Quotients of floats take a register or two more than the 32 with which all threads of a multiprocessor are in flight,
+// Quotients of floats take a register or two more than the 32 with which a multiprocessor of 2048 threads is full,
 // and so many threads more are needed to keep memory busy: such a kernel is asked to do with 32. What calls functions
 // or divides anything wider would spill.
 bool KernelPrinter::asks_for_few_registers() const {

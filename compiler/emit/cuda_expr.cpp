@@ -591,7 +591,8 @@ private:
   // The least or greatest of indexes of which 32 bits hold each, which nobody has given a name yet.
   bool chosen_in_32_bits(NodeId n) const {
     const Inst &i = k_[n];
-    if (i.op != Op::Call || i.type != DType::Index || k_.form.wide || leaf(n) || done_.contains(n)) return false;
+    if (i.op != Op::Call || i.type != DType::Index || i.b != 2 || k_.form.wide || leaf(n) || done_.contains(n))
+      return false;
     if (i.sub != least_row() && i.sub != greatest_row()) return false;
     const std::vector<NodeId> args = operands(k_, n);
     return is_short(k_, known(), n) && std::all_of(args.begin(), args.end(), [&](NodeId a) {

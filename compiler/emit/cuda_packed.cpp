@@ -89,10 +89,11 @@ private:
     const auto a = text(i.a);
     if (!a) return std::nullopt;
     const int n = int(*by);
+    if (n == 0) return a;
     const std::string x = fenced(*a), steps = num(n);
     if (left) return "(" + x + " << " + steps + ") & " + every(uint8_t(0xff << n));
     const std::string moved = "(" + x + " >> " + steps + ") & " + every(uint8_t(0xff >> n));
-    if (i.type == DType::U8 || n == 0) return moved;
+    if (i.type == DType::U8) return moved;
     const std::string sign = "(" + x + " & 0x80808080u)";
     const std::string spread = n == 1 ? sign : "((" + sign + " - (" + sign + " >> " + steps + ")) << 1)";
     return "(" + moved + ") | " + spread;

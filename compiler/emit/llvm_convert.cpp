@@ -80,10 +80,10 @@ Value *Arithmetic::round_to_odd(Value *v) {
   return b.CreateBitCast(b.CreateSelect(b.CreateAnd(inexact, even), neighbour, bits), b.getFloatTy());
 }
 
-// Where a value is rounded to F16 or comes from it, InstCombine of LLVM 23 works what lies between in F16 too: of a whole
-// number it looks at the digits alone, so that `x * (y << 31)` is worked with an infinity, and of `x < 0 ? 0 : x` it makes
-// `x > 0 ? x : 0`, which loses the sign of a zero. So it may not look through the conversions. The intrinsic is one that
-// vectors have as well; optimise() takes it away when the passes are done.
+// Where a value is rounded to F16 or comes from it, InstCombine of LLVM 23 works what lies between in F16 too: of a
+// whole number it looks at the digits alone, so that `x * (y << 31)` is worked with an infinity, and of `x < 0 ? 0 : x`
+// it makes `x > 0 ? x : 0`, which loses the sign of a zero. So it may not look through the conversions. The intrinsic
+// is one that vectors have as well; optimise() takes it away when the passes are done.
 Value *Arithmetic::opaque(Value *v) { return b.CreateUnaryIntrinsic(Intrinsic::canonicalize, v); }
 
 Value *Arithmetic::half_to_float(DType d, Value *v) {

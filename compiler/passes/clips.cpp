@@ -5,12 +5,14 @@
 #include "compiler/passes/fold.h"
 #include "compiler/passes/rewrite.h"
 #include <algorithm>
+#include <optional>
 
 namespace elsewise {
 namespace {
 
+/// What a value may be. An index of which nothing is known has none: a comparison takes it beyond 64 bits.
 struct Ends {
-  __int128 lo = least(DType::I64), hi = greatest(DType::I64);
+  std::optional<__int128> lo, hi;
 };
 
 bool chooses(const Kernel &k, NodeId n, DType type) {
@@ -29,8 +31,9 @@ Ends ends(const Kernel &k, NodeId n) {
   if (widens(k, i)) return {least(k[i.a].type), greatest(k[i.a].type)};
   if (!chooses(k, n, DType::Index)) return {};
   const Ends a = ends(k, k.operands[i.a]), b = ends(k, k.operands[i.a + 1]);
-  if (i.sub == least_row()) return {std::min(a.lo, b.lo), std::min(a.hi, b.hi)};
-  return {std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
+  // An empty optional is less than any number: of the least, `lo` is known if both are, and `hi` if one is.
+  if (i.sub == least_row()) return {std::min(a.lo, b.lo), a.hi && b.hi ? std::min(a.hi, b.hi) : std::max(a.hi, b.hi)};
+  return {std::max(a.lo, b.lo), a.hi && b.hi ? std::max(a.hi, b.hi) : std::nullopt};
 }
 
 NodeId clipped(Kernel &k, Builder &b, uint8_t row, NodeId left, NodeId right) {
@@ -39,9 +42,12 @@ NodeId clipped(Kernel &k, Builder &b, uint8_t row, NodeId left, NodeId right) {
   if (k[element].stage == Stage::Host || k[bound].stage != Stage::Host) return b.call(row, DType::Index, {left, right});
   const Ends data = ends(k, element), limit = ends(k, bound);
   const bool below = row == least_row();
-  if (k[bound].op == Op::Const && (below ? limit.lo >= data.hi : limit.hi <= data.lo)) return element;
-  if (below ? limit.hi <= data.hi : limit.lo >= data.lo) return b.call(row, DType::Index, {left, right});
-  const NodeId nearest = b.integer(DType::Index, below ? data.hi : data.lo);
+  const std::optional<__int128> end = below ? data.hi : data.lo, nearer_than = below ? limit.hi : limit.lo;
+  if (!end) return b.call(row, DType::Index, {left, right});
+  if (k[bound].op == Op::Const && (below ? *limit.lo >= *end : *limit.hi <= *end)) return element;
+  if (nearer_than && (below ? *nearer_than <= *end : *nearer_than >= *end))
+    return b.call(row, DType::Index, {left, right});
+  const NodeId nearest = b.integer(DType::Index, *end);
   const NodeId nearer = folded(k, b, b.call(row, DType::Index, {bound, nearest}));
   return b.call(row, DType::Index, swapped ? std::vector{nearer, element} : std::vector{element, nearer});
 }

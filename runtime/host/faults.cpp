@@ -109,17 +109,27 @@ protected:
                : fail(HostFault::Overflow, c.node, c.where, decimal(v) + " does not fit " + spelling(c.dtype));
   }
 
-  /// Whether a bound takes the node's value. What a condition decides that the host does not know says nothing here.
-  bool takes(NodeId bound, NodeId wanted) const {
+  /// Whether a bound is made of what the check protects. What a condition decides that the host does not know says
+  /// nothing here, nor does the number where a bound takes it as it is.
+  bool takes(NodeId bound, const Check &check) const {
+    NodeId wanted = check.node;
+    auto protects = [&](const Inst &i) {
+      const auto is = [&](NodeId n) { return n == wanted || n == check.node; };
+      if (check.what == Check::Fits) return i.op == Op::Cast && i.type == check.dtype && is(i.a);
+      if (check.what == Check::NonZero)
+        return i.op == Op::Binary && (BinaryOp(i.sub) == BinaryOp::FloorDiv || BinaryOp(i.sub) == BinaryOp::Mod) &&
+               is(i.b);
+      return false;
+    };
     while (k[wanted].op == Op::Where && k[k[wanted].a].stage == Stage::Host) // a check under conditions of the call
       wanted = values[k[wanted].a].integer ? k[wanted].b : k[wanted].c;
     llvm::SmallVector<NodeId, 8> todo{bound};
     llvm::SmallDenseSet<NodeId, 16> seen;
     while (!todo.empty()) {
       const NodeId n = todo.pop_back_val();
-      if (n == wanted) return true;
       if (!seen.insert(n).second) continue;
       const Inst &i = k[n];
+      if (protects(i)) return true;
       const bool chooses = i.op == Op::Where || (i.op == Op::Logic && LogicOp(i.sub) != LogicOp::Not);
       if (!chooses) {
         for (const NodeId o : operands(k, n)) todo.push_back(o);
@@ -190,7 +200,7 @@ private:
       for (const auto &box : k.pieces[p].boxes)
         for (const Range &range : box)
           for (const NodeId n : {range.lo, range.hi})
-            if (n != no_node && takes(n, c.node) && reached(p, left, true)) return false;
+            if (n != no_node && takes(n, c) && reached(p, left, true)) return false;
       found.fault = {};
     }
     return true;
@@ -408,7 +418,7 @@ private:
           if (k[n].stage == Stage::Host && poisoned[n] && poisoned[n] != HostFault::Far)
             return !fail(HostFault::What(poisoned[n]), n, k.pieces[p].where);
           for (const Check *c : failing) // wherever the guard is asked: the bound does not say where that is
-            if (c->in_guard && takes(n, c->node)) return !check(*c);
+            if (c->in_guard && takes(n, *c)) return !check(*c);
           if (!bounded[p]) continue;
           const Intervals::Found f = intervals.bound(n, r);
           if (f.fault != HostFault::None) return !fail(f, p);
@@ -600,12 +610,13 @@ static __int128 reach_of(const Kernel &k, NodeId n, const std::vector<__int128> 
 CallChecks::CallChecks(const Kernel &k)
     : kernel_(k), indexes_(k.pieces.size()), bounds_(k.pieces.size()), flat_(uses_flat(k)) {
   std::vector<bool> chooses(k.insts.size());   // a condition or a cast stands at or below the node
-  std::vector<bool> holds(k.insts.size());     // index arithmetic, or a uniform index, stands at or below the node
+  std::vector<bool> holds(k.insts.size());     // index arithmetic, a uniform index or one beyond 64 bits, at or below it
   std::vector<__int128> reach(k.insts.size()); // see reach_of()
   for (NodeId n = 0; n < k.insts.size(); ++n) {
     const Inst &i = k[n];
     const bool position = is_position(k, n) || i.op == Op::Origin;
-    holds[n] = i.type == DType::Index && i.op != Op::Const && i.op != Op::Len && !position;
+    const bool brief = i.op == Op::Const && fits(DType::I64, k.constants[i.a].integer);
+    holds[n] = i.type == DType::Index && !brief && i.op != Op::Len && !position;
     chooses[n] = i.op == Op::Where || i.op == Op::Cast || i.op == Op::Read;
     if (i.op == Op::Read) {
       const Reading &r = k.reads[i.c];

@@ -145,6 +145,47 @@ def test_what_a_guard_compares_has_to_fit(head: str, window: dict[str, Any]) -> 
         rule(x=x, y=y, k=-1, **window)
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "i>=k and x+k>100: 0; else x",
+        "[r]; r>=k and x+k>100: 0; else x",
+        "i>k and i<k+4 and x*k>100: x; else x",
+        "i<k and i>7 and x+k>3: 0; else x",
+    ],
+)
+def test_what_does_not_fit_may_be_a_bound(rule: str) -> None:
+    """A bound takes the parameter as it is, and of three positions none comes to where it has to fit u8."""
+    x = np.array([1, 2, 3], np.uint8)
+    assert ew.kernel(rule)(x=x, k=300).tolist() == [1, 2, 3]
+    with pytest.raises(OverflowError, match="300 does not fit u8"):
+        ew.kernel(rule.replace("i<k and i>7", "i<k and i>1"))(x=np.ones(400, np.uint8), k=300)
+
+
+@pytest.mark.parametrize("rule", ["{0}>i", "i<{0}", "[a]; {0}>a", "[a]; a<{0}: true; else false"])
+@pytest.mark.parametrize("number", [2**63 - 1, 2**63, 2**64])
+def test_a_position_is_less_than_any_number_beyond_64_bits(rule: str, number: int) -> None:
+    """Also where it is a literal that alone asks for more than 64 bits."""
+    assert ew.kernel(rule.format(number))(shape=3).all()
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "min(i*k*k, 9223372036854775807) == 9223372036854775807",
+        "min(i*k*k, 10**20) == 10**20",
+        "clip(i*k*k, 0, 2**63-1) == 2**63-1",
+        "max(-i*k*k, -2**63) == -2**63",
+        "max(i*k*k, 2**64) != i*k*k or i*k*k >= 2**64",
+        "min(max(i*k*k, 5), 10**20) == 10**20",
+    ],
+)
+def test_what_a_comparison_clips_may_leave_64_bits(rule: str) -> None:
+    """A bound at the end of i64 is a bound: positions times 2^80 go beyond it."""
+    clipped = ew.kernel(rule + ": 1; else 0")(shape=4, k=2**40).tolist()
+    assert clipped == ([1, 1, 1, 1] if "!=" in rule else [0, 1, 1, 1])
+
+
 def test_a_cast_of_what_is_not_known_may_have_no_dimension() -> None:
     """`u32(v)` has no dtype in common with positions if `v` has dimensions, which a rule alone does not say."""
     rule = ew.kernel("u32(v)*i")

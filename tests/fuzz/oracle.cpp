@@ -869,10 +869,11 @@ Scalar Oracle::ratio(ExprId e, const ExprType &t) {
   const Expr &x = ast_[e];
   const Builtin &row = builtins()[names_.of[e].index];
   const bool was = exact_;
-  std::vector<Scalar> v;
-  bool whole = true, host = true;
-  for (uint32_t k = 0; k < x.count; ++k) {
-    v.push_back(evaluate(ast_.child(e, k), t.operands));
+  std::vector<Scalar> v(x.count);
+  bool whole = true, host = true, good = false; // good: of e and b
+  for (const uint32_t k : {0u, 2u, 1u}) {
+    if (k == 1) good = fault_ == Outcome::Value;
+    v[k] = evaluate(ast_.child(e, k), t.operands);
     whole &= !is_float(v[k].type);
     host &= typed_.at(ast_.child(e, k), t.operands).type.stage == Stage::Host;
   }
@@ -889,6 +890,8 @@ Scalar Oracle::ratio(ExprId e, const ExprType &t) {
         fault_ == Outcome::Value)
       fault_ = Outcome::Overflow;
   for (Scalar &s : v) s = convert(s, whole ? common : t.type.kind == Kind::Data ? t.compute : DType::F64);
+  if (good && fault_ != Outcome::Value && related(Operator::Ge, v[0], v[2])) // 1, whatever a is
+    fault_ = Outcome::Value, ++element_; // what was remembered of the fault's operands
   return row.body.empty() ? quotient(v, result) : body(row, v, result);
 }
 

@@ -213,6 +213,7 @@ struct EmitRequest {
   bool window = false;     // the form of a part of a domain
   int rows = 0;            // emit the row form with that many row axes (a rule without named axes)
   bool flat = false;       // with rows, or named axes that make some: the form of short rows
+  bool any_length = false; // the form whose indexes have 64 bits
   int rank = -1;           // of the domain; else the largest of `ranks` that counts, at least the axes of the header
   std::vector<int> ranks;  // by argument; -1: not known. Those of tensors read elementwise count
   std::string print_after; // a pass name, "all", or ""

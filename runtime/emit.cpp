@@ -140,13 +140,13 @@ std::string choose_form(const Typing &typing, size_t rank, const EmitRequest &re
     loop.inputs.resize(typing.operands.size());
     for (size_t a = 0; a < typing.operands.size(); ++a) loop.inputs[a].inner = typing.operands[a].zero_dim ? 0 : 1;
     form = make_form(loop, typing.typed.result, typing.operands, typing.positions.flat, machine);
-    form.rows = uint8_t(request.rows), form.narrow = request.rows > 0 && machine == Machine::Cuda;
-    form.flat = request.flat && form.narrow;
+    form.rows = uint8_t(request.rows);
+    form.flat = request.flat && request.rows > 0 && machine == Machine::Cuda;
     for (Access &how : form.args)
       if (form.flat && how == Access::Broadcast) how = Access::Column;
   }
   if (request.flat && !form.flat) return "the flat form is code for a GPU that has rows: name axes, or give --rows";
-  form.window = request.window;
+  form.window = request.window, form.narrow &= !request.any_length;
   for (const Argument &a : typing.kernel.arguments) form.dense.push_back(a.type.rank >= 0);
   if (!request.in_place) return "";
   for (size_t a = 0; a < typing.operands.size(); ++a) {
@@ -322,7 +322,7 @@ Result<std::string> emit_ir(std::string_view text, std::string_view file, const 
   options.has_form = true, options.only = request.passes;
   if (!options.only && !kernel.bodies.empty()) options.only.emplace();
   if (kernel.form != Form{} || !kernel.bodies.empty()) {
-    if (request.in_place || request.rows || request.flat)
+    if (request.in_place || request.rows || request.flat || request.any_length)
       return refuse(nullptr, Fault::Value, "the kernel has its own form");
     options.form = kernel.form;
   } else {

@@ -81,15 +81,12 @@ void KernelPrinter::print_origin(Lines &out) {
   const std::string out_rows = row_offset(SlotKind::OutStride, 0, "out_stride");
   const std::string alignment = v_ > 1 ? "; `" + out_ + "` is " + num(aligned) + "-byte aligned there" : "";
   if (form_.rows == 0) {
-    if (has(SlotKind::Live)) {
-      out.add(2, "const i64 first = live_block(live, blockIdx.x) * " + num(width) + " - shift;",
-              "the block's first position" + alignment);
-    } else if (form_.many) {
-      out.add(2, "const i64 first = (blockIdx.x + item.block) * " + num(width) + " - shift;",
-              "the block's first position" + alignment);
-    } else
-      out.add(2, "const i64 first = blockIdx.x * " + num(width) + "ll - shift;",
-              "the block's first position" + alignment);
+    const std::string cast = form_.narrow ? "(int)" : "", step = num(width) + (form_.narrow ? "" : "ll");
+    const std::string block = has(SlotKind::Live) ? cast + "live_block(live, blockIdx.x) * " + num(width)
+                              : form_.many        ? cast + "(blockIdx.x + item.block) * " + num(width)
+                                                  : "blockIdx.x * " + step;
+    out.add(2, "const " + std::string(integer()) + " first = " + block + " - shift;",
+            "the block's first position" + alignment);
   } else {
     const bool narrow = form_.narrow;
     const std::string type(integer());

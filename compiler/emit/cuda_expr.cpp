@@ -92,7 +92,7 @@ bool in_32_bits(const Kernel &k, const Given &given, const Reaches &known, NodeI
     const Inst &i = k[n];
     uint32_t index;
     if (uniform_index(k, n, index)) longer[n] = !is_short(k, known, n);
-    else if (i.op == Op::Pos) longer[n] = i.a == flat_axis;
+    else if (i.op == Op::Pos) longer[n] = !short_position(k.form, i.a);
     else if (i.op == Op::Const || (i.op == Op::Len && i.a == no_axis)) longer[n] = false;
     else if (is_leaf(k, given, n) || i.op == Op::Call || i.op == Op::Cast) longer[n] = true;
     else if (i.op == Op::Where) longer[n] = longer[i.b] || longer[i.c];
@@ -123,11 +123,11 @@ public:
     if (k_[n].op == Op::Read && k_[n].type == as) return element(n);
     return text(n);
   }
-  bool small = false;    // positions of axes are ints
+  bool small = false;    // positions are ints where short_position() says so
   bool expanded = false; // no local may be made: nodes are spelt wherever they are used
   bool trusting = false; // a read under the arm of a `?:`, `&&` or `||` that says its condition does without it
   std::vector<std::string> locals;
-  bool in_body = false; // of the kernel, where positions have 64 bits
+  bool in_body = false; // of the kernel
 
   // Several roots, which share locals. What a condition empties reads `condition ? bound : 0`.
   std::vector<std::string> roots(const std::vector<NodeId> &all) {
@@ -154,6 +154,9 @@ private:
   void count(NodeId n) {
     if (uses_[n]++ || leaf(n)) return;
     const std::vector<NodeId> list = operands(k_, n);
+    if (folds_to_zero(n))
+      for (const NodeId o : list)
+        if (!is_literal(k_, o) && is_float(k_[o].type) && !is_half(k_[o].type) && is_of_few(o)) opaque_.insert(o);
     const bool condition = k_[n].op == Op::Read && k_[n].sub && trusting; // where the read stands, it is said already
     for (size_t o = condition; o < list.size(); ++o) count(list[o]);
   }
@@ -171,9 +174,60 @@ private:
 
   // An argument of an overloaded function: its C type must be the node's.
   std::string argument(NodeId n) {
-    if (is_literal(k_, n)) return literal(k_[n].type, k_.constants[k_[n].a], k_.form.wide, true);
+    if (is_literal(k_, n)) return constant(n, true);
     const Text t = text(n);
     return t.exact ? t.s : "(" + std::string(type(n)) + ")" + under_cast(t);
+  }
+
+  // A literal. A zero below zero is out of NVRTC's sight, see `opaque`.
+  std::string constant(NodeId n, bool exact) {
+    const DType d = k_[n].type;
+    const Constant &c = k_.constants[k_[n].a];
+    std::string s = literal(d, c, k_.form.wide, exact);
+    if (!is_float(d) || c.real != 0 || !std::signbit(c.real)) return s;
+    const DType worked = is_half(d) ? DType::F32 : d;
+    helpers_.use("opaque", worked);
+    const std::string zero = literal(worked, c, k_.form.wide, exact);
+    return replace(std::move(s), zero, "opaque(" + zero + ")");
+  }
+
+  // Whether the value is one of a few constants, whatever the elements are.
+  bool is_of_few(NodeId n) {
+    const auto [at, fresh] = of_few_.try_emplace(n, false);
+    if (!fresh) return at->second;
+    const Inst &i = k_[n];
+    bool few = i.type == DType::Bool || is_literal(k_, n);
+    if (i.op == Op::Where) few = is_of_few(i.b) && is_of_few(i.c);
+    else if (!few && !leaf(n) && i.op != Op::Read && i.op != Op::Len) {
+      few = true;
+      for (const NodeId o : operands(k_, n)) few = few && is_of_few(o);
+    }
+    return of_few_[n] = few;
+  }
+
+  // Whether one of few constants, or what is made of them, may be no zero and become one in a narrower type.
+  bool may_vanish(NodeId n) {
+    const Inst &i = k_[n];
+    if (i.op == Op::Where) return may_vanish(i.b) || may_vanish(i.c);
+    return !is_literal(k_, n) || (k_.constants[i.a].real != 0 && float(k_.constants[i.a].real) == 0);
+  }
+
+  // What NVRTC can work out for each of a few constants, so that a zero below zero may be among the results. Into the
+  // constants of a product or quotient it also moves the sign of the whole.
+  bool folds_to_zero(NodeId n) {
+    const Inst &i = k_[n];
+    if (!is_float(i.type)) return false;
+    switch (i.op) {
+    case Op::Binary:
+      if (BinaryOp(i.sub) == BinaryOp::Mul || BinaryOp(i.sub) == BinaryOp::Div) return true;
+      return BinaryOp(i.sub) != BinaryOp::Add && BinaryOp(i.sub) != BinaryOp::Sub && is_of_few(n);
+    case Op::Call:
+      return i.sub != least_row() && i.sub != greatest_row() && i.sub != magnitude_row() && is_of_few(n);
+    case Op::Cast:
+      return is_float(k_[i.a].type) && bytes(k_[i.a].type) > bytes(i.type) && may_vanish(i.a);
+    default:
+      return i.op == Op::Unary;
+    }
   }
 
   std::string local_name(NodeId n) {
@@ -253,7 +307,7 @@ private:
       return {at->second, Atom, k_[n].type != DType::Index || !k_.form.wide};
     }
     if (auto at = inline_.find(n); at != inline_.end()) return at->second;
-    Text t = fresh_text(n);
+    Text t = shielded(n);
     if (expanded) return inline_[n] = t;
     // Long lines: the longest operand that is not a name yet gets one.
     while (t.s.size() > line_room) {
@@ -263,18 +317,25 @@ private:
         if (!done_.contains(o) && !leaf(o) && text(o).s.size() > length) longest = o, length = text(o).s.size();
       if (longest == no_node) break;
       make_local(longest, text(longest));
-      t = fresh_text(n);
+      t = shielded(n);
     }
     const bool is_name = t.prec == Atom && t.s.find_first_of("([") == std::string::npos;
     if (uses_[n] > 1 && !leaf(n) && !is_name) return make_local(n, t);
     return inline_[n] = t;
   }
 
+  Text shielded(NodeId n) {
+    const Text t = fresh_text(n);
+    if (!opaque_.contains(n)) return t;
+    helpers_.use("opaque", k_[n].type);
+    return {"opaque(" + t.s + ")", Atom, true};
+  }
+
   Text fresh_text(NodeId n) {
     const Inst &i = k_[n];
     switch (i.op) {
     case Op::Const: {
-      const std::string s = literal(i.type, k_.constants[i.a], k_.form.wide, false);
+      const std::string s = constant(n, false);
       if (is_half(i.type)) helpers_.use(i.type == DType::F16 ? "to_f16" : "to_bf16", DType::F32);
       const bool of_float = i.type == DType::F64 && !std::isfinite(k_.constants[i.a].real); // inf and nan are floats
       const bool exact = (is_float(i.type) && !of_float) || i.type == DType::Bool || i.type == DType::I32;
@@ -375,8 +436,9 @@ private:
   // A parameter of the function; in the kernel's body a name, a cast of one, or a sum.
   Text position(uint32_t axis) const {
     const std::string &s = axis == flat_axis ? names_.flat : names_.axes[axis];
-    const bool long_ = axis == flat_axis || s.starts_with("i64(") || (!small && !(in_body && k_.form.narrow));
-    return {s, s.find(" + ") != std::string::npos ? Sum : Atom, long_ && !(in_body && k_.form.wide)};
+    const bool long_ = !short_position(k_.form, axis) || s.starts_with("i64(") || !(small || in_body);
+    return {s, s.find(" + ") != std::string::npos && !s.starts_with("i64(") ? Sum : Atom,
+            long_ && !(in_body && k_.form.wide)};
   }
 
   Text unary(NodeId n) {
@@ -628,6 +690,7 @@ private:
     if (pattern.empty()) return text(args[0]); // integers pass through
     const std::string_view helper = is_float(d) ? row.cuda_helper : row.cuda_helper_int;
     if (!helper.empty()) helpers_.use_text(helper, d);
+    if (is_float(d)) helpers_.need(pattern, d);
     size_t arity = 0;
     while (pattern.find("{" + std::to_string(arity) + "}") != std::string_view::npos) ++arity;
     Text result = fill(pattern, {args.begin(), args.begin() + std::min(arity, args.size())}, "");
@@ -676,6 +739,8 @@ private:
   std::set<std::string, std::less<>> taken_;
   std::vector<std::pair<NodeId, bool>> known_; // conditions that hold, or fail, where the text at hand stands
   std::unordered_map<NodeId, uint32_t> uses_;
+  std::unordered_map<NodeId, bool> of_few_; // what is_of_few() found
+  std::set<NodeId> opaque_;                 // operands that NVRTC must not see
   std::unordered_map<NodeId, Text> done_;   // nodes that have a name
   std::unordered_map<NodeId, Text> inline_; // nodes that are spelt where they are used
 };
@@ -739,7 +804,7 @@ void print_function(const Kernel &k, const KernelNames &names, Helpers &helpers,
   for (uint32_t u : r.divisors) parameters.push_back("float " + names.reciprocals.at(u));
   for (NodeId n : r.given) parameters.push_back(std::string(given_type(k, n)) + " " + names.given.at(n));
   const std::string position = k.form.wide ? "i128 " : "i64 ";
-  if (r.position) parameters.push_back(position + "i");
+  if (r.position) parameters.push_back((small && short_position(k.form, flat_axis) ? "int " : position) + "i");
   for (uint32_t a : r.axes) parameters.push_back((small ? "int " : position) + names.axes[a]);
   if (r.entry) parameters.push_back("int entry");
 
@@ -779,7 +844,15 @@ std::vector<std::string> row_expressions(const Kernel &k, KernelNames names, Hel
   return texts;
 }
 
-std::string body_expression(const Kernel &k, const KernelNames &names, Helpers &helpers, NodeId n) {
+std::string body_expression(const Kernel &k, KernelNames names, Helpers &helpers, NodeId n) {
+  auto lengthen = [&](uint32_t axis, std::string &position) {
+    if (short_position(k.form, axis) && !position.empty() && !position.starts_with("i64("))
+      position = "i64(" + position + ")";
+  };
+  if (!k.form.wide && !in_32_bits(k, names.given, *names.reaches, n)) {
+    for (uint32_t axis = 0; axis < names.axes.size(); ++axis) lengthen(axis, names.axes[axis]);
+    lengthen(flat_axis, names.flat);
+  }
   Printer printer(k, names, helpers);
   printer.in_body = printer.expanded = true;
   return printer.body(n);

@@ -60,7 +60,7 @@ std::vector<std::string> row_expressions(const Kernel &, KernelNames names, Help
 /// The type in which a given node is handed over.
 std::string_view given_type(const Kernel &, NodeId);
 /// What is in memory where a read reads, or an index, as an expression of the kernel's body; `names` has the positions.
-std::string body_expression(const Kernel &, const KernelNames &, Helpers &, NodeId);
+std::string body_expression(const Kernel &, KernelNames, Helpers &, NodeId);
 
 /// A uniform's recipe as text for a comment: "n - n // 4".
 std::string describe(const Kernel &, NodeId);

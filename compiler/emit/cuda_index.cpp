@@ -56,14 +56,15 @@ std::optional<Reach> binary(const Kernel &k, const Inst &i, const std::optional<
 }
 
 std::optional<Reach> reach(const Kernel &k, const Inst &i, const Reaches &known) {
-  const __int128 longest = __int128(1) << (k.form.narrow ? 30 : 60), all = __int128(1) << 60;
+  constexpr __int128 all = __int128(1) << 60;
+  auto longest = [&](uint32_t axis) { return short_position(k.form, axis) ? __int128(1) << 30 : all; };
   switch (i.op) {
   case Op::Const:
     return Reach{k.constants[i.a].integer, k.constants[i.a].integer};
   case Op::Pos:
-    return Reach{0, (i.a == flat_axis ? all : longest) - 1};
+    return Reach{0, longest(i.a) - 1};
   case Op::Len: // of a window's domain there may be more
-    return Reach{0, i.a == flat_axis || k.form.window ? all : longest};
+    return Reach{0, k.form.window ? all : longest(i.a)};
   case Op::Origin:
   case Op::ArgLen:
     return Reach{0, all};

@@ -14,9 +14,13 @@ struct Reach {
 };
 
 /// By node: of those of type Index about which something is known. Positions and lengths are less than 2^60, in
-/// Form::narrow those of axes less than 2^30.
+/// Form::narrow those that short_position() names less than 2^30.
 using Reaches = std::vector<std::optional<Reach>>;
 Reaches reaches(const Kernel &);
+
+/// Whether the positions of an axis are ints in the kernel's body. Of row-major ones that is known where there is one
+/// row.
+inline bool short_position(const Form &f, uint32_t axis) { return f.narrow && (axis != flat_axis || f.rows == 0); }
 
 /// A node's constant, if it is one.
 std::optional<__int128> known_integer(const Kernel &, NodeId);

@@ -161,9 +161,7 @@ private:
   }
   // In the flat form every lane compares a row's bound of the position in it, so that it is brought down to 32 bits.
   // Rows bring theirs down once, to compare in 32 bits too.
-  bool clamps_bounds() const {
-    return (form_.flat || (form_.rows > 0 && form_.narrow && !form_.wide)) && bound_type() != "int";
-  }
+  bool clamps_bounds() const { return (form_.flat || (form_.narrow && !form_.wide)) && bound_type() != "int"; }
   bool clamps(const Local &l) const { return clamps_bounds() && l.row != no_node && !l.flat; }
   std::string_view integer() const { return form_.narrow ? "int" : "i64"; }
   bool same_view(uint32_t a) const { return a < form_.same_view.size() && form_.same_view[a]; }

@@ -91,8 +91,9 @@ void KernelPrinter::choose_names() {
   if (form_.flat) {
     for (const char *word : {"column", "position", "enter_row"}) names_.taken.insert(word);
   }
+  if (form_.narrow) names_.taken.insert("within");
   if (form_.rows > 0) {
-    for (const char *word : {"band", "block", "quotient", "within"}) names_.taken.insert(word);
+    for (const char *word : {"band", "block", "quotient"}) names_.taken.insert(word);
     for (uint32_t l = 0; l <= form_.rows; ++l)
       for (const char *end : {"", "_shift"}) names_.taken.insert(inverse_name(l) + end);
   }

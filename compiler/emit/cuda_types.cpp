@@ -94,8 +94,24 @@ static constexpr Helper helper_rows[] = {
     // Out of NVRTC's sight: of `a < 0 ? -a : a` it makes abs.s64, of which ptxas then takes the sign to be plus, though the
     // least integer has itself for its magnitude. (CUDA 13.0, sm_90: `0 <= abs(v)` held of it.)
     {"negate", "", negated, negated, ""},
+    // Of `x < 0.0f ? 1.0f : -0.0f` ptxas makes an instruction that knows 1 and +0 alone, and so of any two constants of
+    // these magnitudes. (CUDA 13.0, sm_90.) Where one may be -0, it must not see the constants.
+    {"opaque", "__device__ {T} opaque({T} x) {\n  asm(\"\" : \"+{R}\"(x));\n  return x;\n}", "", "",
+     "__device__ {T} opaque({T} x) { return x; }"},
     // Markstein's: the reciprocal is rounded once, the remainder is exact, so the corrected quotient is rounded as one
     // of IEEE 754 is, wherever none of them leaves the normal numbers.
+    // And of abs.f32 it takes any result, NaN too, to be at least 0. (CUDA 13.0, sm_90: `0 <= abs(x)` held of NaN; of f64
+    // it does not.)
+    {"magnitude",
+R"(__device__ float magnitude(float a) { // fabsf
+  int bits = __float_as_int(a);
+  asm("and.b32 %0, %0, 0x7fffffff;" : "+r"(bits));
+  return __int_as_float(bits);
+})", "", "", "__device__ float magnitude(float a) { return fabsf(a); }"},
+    {"with_sign",
+R"(__device__ float with_sign(float a, float s) { // copysignf
+  return __int_as_float(__float_as_int(magnitude(a)) | (__float_as_int(s) & (1 << 31)));
+})", "", "", "__device__ float with_sign(float a, float s) { return copysignf(a, s); }"},
     {"reciprocal",
 R"(__device__ float reciprocal(float b) { // 0 where divide() cannot do with it
   return fabsf(b) >= 0x1p-60f && fabsf(b) <= 0x1p60f ? 1 / b : 0;
@@ -228,7 +244,7 @@ static std::string spell(std::string_view text, DType d, bool wide) {
   const bool big = d == DType::Index && wide;
   s = replace(std::move(s), "{U}", big ? "unsigned __int128" : bytes(d) == 8 ? "u64" : "unsigned");
   if (big) s = replace(std::move(s), "  asm(\"\" : \"+{R}\"(m));\n", ""); // no register has 128 bits, nor does abs
-  s = replace(std::move(s), "{R}", bytes(d) == 8 ? "l" : "r");
+  s = replace(std::move(s), "{R}", is_float(d) ? bytes(d) == 8 ? "d" : "f" : bytes(d) == 8 ? "l" : "r");
   return replace(std::move(s), "{W}", std::to_string(big ? 128 : 8 * bytes(d)));
 }
 
@@ -323,7 +339,8 @@ const std::set<std::string, std::less<>> &helper_words() {
 
 std::string for_host(std::string text) {
   for (const Helper &h : helper_rows)
-    if (!h.host.empty()) text = replace(std::move(text), h.floats, h.host);
+    for (const DType d : {DType::F32, DType::F64})
+      if (!h.host.empty()) text = replace(std::move(text), spell(h.floats, d, false), spell(h.host, d, false));
   return text;
 }
 

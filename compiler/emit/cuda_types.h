@@ -34,10 +34,11 @@ public:
   void use(std::string_view name, DType);
   /// Text of a builtin's row, with {T}: printed once a type, after the helpers that it calls.
   void use_text(std::string_view text, DType);
+  /// Those that a text calls.
+  void need(std::string_view text, DType);
   void print(Lines &) const;
 
 private:
-  void need(std::string_view text, DType);
   bool wide_;
   std::vector<std::string> texts_; // in the order of printing
   std::set<std::string> seen_;

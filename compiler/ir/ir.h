@@ -185,7 +185,7 @@ struct Form {
   uint8_t rows = 0;            // row axes left after merging; 0: one row
   bool unit_pitch = true;      // the inner axis is the logical innermost one: flat position = rowbase + c
   bool wide = false;           // index arithmetic on the device needs 128 bits
-  bool narrow = false;         // rows > 0: rows, lengths and offsets fit 32 bits
+  bool narrow = false;         // GPU: rows, lengths, offsets and the positions of the whole fit 32 bits
   bool window = false;         // the loop is over a part of the domain, which begins at its Origin
   bool flat = false;           // rows > 0, GPU: `out` is dense over rows x inner axis, and a thread takes V consecutive
                                // positions of it across the ends of rows. Vector and Scalar: dense as `out` is; a

@@ -71,6 +71,7 @@ struct Options {
   cl::alias in_place_letter{"i", cl::desc("--in-place"), cl::aliasopt(in_place), cl::cat(category)};
   cl::opt<int> rows{"rows", cl::desc("emit the form with that many row axes"), cl::value_desc("axes"), cl::init(0),
                     cl::cat(category)};
+  cl::opt<bool> any_length{"any-length", cl::desc("emit the form whose indexes have 64 bits"), cl::cat(category)};
   cl::opt<bool> flat{"flat", cl::desc("emit the form of short rows"), cl::cat(category)};
   cl::opt<std::string> out{"out", cl::desc("dtype of the result, as `dtype=` in a call"), cl::value_desc("dtype"),
                            cl::cat(category)};
@@ -205,6 +206,7 @@ int drive(const Options &options) {
   api::EmitRequest request;
   request.stage = options.stage, request.arch = options.arch, request.in_place = options.in_place,
   request.window = options.window, request.rows = options.rows, request.flat = options.flat;
+  request.any_length = options.any_length;
   request.print_after = options.print_after, request.verify_each = options.verify_each;
   if (options.passes.getNumOccurrences()) {
     request.passes.emplace(options.passes.begin(), options.passes.end());

@@ -609,8 +609,8 @@ static __int128 reach_of(const Kernel &k, NodeId n, const std::vector<__int128> 
 
 CallChecks::CallChecks(const Kernel &k)
     : kernel_(k), indexes_(k.pieces.size()), bounds_(k.pieces.size()), flat_(uses_flat(k)) {
-  std::vector<bool> chooses(k.insts.size());   // a condition or a cast stands at or below the node
-  std::vector<bool> holds(k.insts.size());     // index arithmetic, a uniform index or one beyond 64 bits, at or below it
+  std::vector<bool> chooses(k.insts.size()); // a condition or a cast stands at or below the node
+  std::vector<bool> holds(k.insts.size());   // index arithmetic, a uniform index or one beyond 64 bits, at or below it
   std::vector<__int128> reach(k.insts.size()); // see reach_of()
   for (NodeId n = 0; n < k.insts.size(); ++n) {
     const Inst &i = k[n];

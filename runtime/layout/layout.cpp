@@ -139,13 +139,13 @@ bool rows_congruent(const Loop &loop, size_t input, uint8_t vector) {
 }
 
 // Rows, lengths, offsets and, where they are used, flat positions so far below 2^31 that rounding up to whole blocks
-// cannot leave 32 bits.
+// cannot leave 32 bits, nor where the first block begins, up to a vector ahead of the row.
 static bool fits_32_bits(const Loop &loop, std::span<const Operand> inputs, bool flat) {
   constexpr __int128 limit = 1 << 30;
   if (loop.rows >= limit || loop.extent >= limit || __int128(loop.rows) * loop.extent >= limit) return false;
   if (flat && flat_span(loop) >= limit) return false; // in a window they are further apart
   auto reach = [&](const Walk &w) {
-    __int128 far = __int128(magnitude(w.inner)) * loop.extent;
+    __int128 far = __int128(magnitude(w.inner)) * (loop.extent + 16);
     for (size_t d = 0; d < w.rows.size(); ++d) far += __int128(magnitude(w.rows[d])) * loop.lengths[d];
     return far;
   };
@@ -256,7 +256,7 @@ Form make_form(const Loop &loop, DType out, std::span<const Operand> inputs, boo
   form.unit_pitch = !flat || loop.inner_pitch == 1;
   form.out = loop.out.inner == 1 ? Access::Vector : Access::Strided;
   form.vector = machine == Machine::Cuda ? vector_width(out, loop, inputs) : 1; // CPU code knows no vector of ours
-  form.narrow = machine == Machine::Cuda && form.rows > 0 && fits_32_bits(loop, inputs, flat);
+  form.narrow = machine == Machine::Cuda && fits_32_bits(loop, inputs, flat);
   for (size_t k = 0; k < inputs.size(); ++k) form.args.push_back(contiguity(loop, k, inputs[k]));
   form.same_view.assign(inputs.size(), false);
   if (machine == Machine::Cuda) {

@@ -51,32 +51,38 @@ struct Seed {
 float seed_value(int64_t i, int64_t n, float x) { return i < n / 4 ? x * 0.5f : i >= n - n / 4 ? x * 2 : x; }
 
 TEST(CudaKernel, SeedRuleAtEveryLengthAndPlace) {
-  const Seed distinct(false, Access::Vector, 0), in_place(true, Access::Vector, 0), scalar(false, Access::Scalar, 0),
+  Seed distinct(false, Access::Vector, 0), in_place(true, Access::Vector, 0), scalar(false, Access::Scalar, 0),
       strided(false, Access::Strided, 0);
-  const Seed *variants[] = {&distinct, &in_place, &scalar, &strided};
+  Seed *const variants[] = {&distinct, &in_place, &scalar, &strided};
+  constexpr size_t forms = 8; // each with indexes of 64 bits, then each with ones of 32
+  auto form = [&](size_t f) -> const Seed & {
+    variants[f % 4]->m.kernel.form.narrow = f >= 4;
+    return *variants[f % 4];
+  };
   std::vector<std::string> texts;
-  for (const Seed *s : variants) texts.push_back(emit_cuda(s->m.kernel));
+  for (size_t f = 0; f < forms; ++f) texts.push_back(emit_cuda(form(f).m.kernel));
   std::string error;
   const auto batch = ShimBatch::build(texts, error);
   ASSERT_TRUE(batch) << error;
   std::vector<int64_t> lengths{1000, 1023, 1024, 1025, 4097, 5000, 20000};
   for (int64_t n = 0; n <= 200; ++n) lengths.push_back(n);
-  for (size_t variant = 0; variant < 4; ++variant)
+  for (size_t f = 0; f < forms; ++f)
     for (int64_t n : lengths)
       for (int64_t place = 0; place < 5; ++place) {
+        const size_t variant = f % 4;
         const int64_t inner = variant == 3 ? 3 : 1, in_place_of = variant == 2 ? 4 - place : place;
         alignas(16) static float from[61000], to[61000];
         for (int64_t i = 0; i < n * inner + 16; ++i) from[i] = float(i % 1000) + 0.25f, to[i] = -7;
         float *out = variant == 1 ? from + place : to + place;
         const std::vector<float> before(from, from + n * inner + 16);
-        const CudaCall call = variants[variant]->call(out, from + in_place_of, 1, n, 0, inner);
+        const CudaCall call = form(f).call(out, from + in_place_of, 1, n, 0, inner);
         if (variant == 1 && n == 20000) {
           ASSERT_LT(call.geometry.grid, 14u); // of 20 blocks, those in the middle stay out
         }
-        batch->launch(variant, call.geometry, call.pointers().data());
+        batch->launch(f, call.geometry, call.pointers().data());
         for (int64_t i = 0; i < n; ++i)
           ASSERT_EQ(out[i * inner], seed_value(i, n, before[in_place_of + i * inner]))
-              << "variant " << variant << " n " << n << " place " << place << " i " << i;
+              << "form " << f << " n " << n << " place " << place << " i " << i;
         for (int64_t i = -std::min<int64_t>(place, 1); i < n * inner + 3; ++i)
           if (i < 0 || i % inner || i >= n * inner) {
             ASSERT_EQ(out[i], variant == 1 ? before[place + i] : -7.0f) << "wrote outside at " << i;

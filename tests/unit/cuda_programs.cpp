@@ -232,7 +232,7 @@ void RandomKernel::make() {
   Form &f = k.form;
   f.wide = below(4) == 0;
   f.rows = uint8_t(below(2) ? 0 : 1 + below(2));
-  f.narrow = f.rows > 0 && below(2);
+  f.narrow = below(2);
   f.flat = f.rows > 0 && below(2);
   f.unit_pitch = f.rows == 0 || below(3) > 0;
   int64_t rows0 = f.rows ? 1 + int64_t(below(5)) : 1, rows1 = f.rows == 2 ? 1 + int64_t(below(3)) : 1;

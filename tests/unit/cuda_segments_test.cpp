@@ -29,7 +29,7 @@ struct Rule {
       s += "lo" + std::to_string(p) + " <= " + at + " < hi" + std::to_string(p) + ": " + values[p] + "; ";
     return s + "else " + values.back();
   }
-  Kernel kernel() const {
+  Kernel kernel(bool narrow) const {
     std::vector<std::string> arguments{"x: f32"};
     for (size_t p = 0; p + 1 < values.size(); ++p)
       for (const char *end : {"lo", "hi"}) arguments.push_back(end + std::to_string(p) + ": int");
@@ -40,7 +40,8 @@ struct Rule {
       if (low.arguments[a].name == "x") form.args[a] = in_place ? out : in, form.same_view[a] = in_place;
     form.out = out;
     form.vector = out == Access::Strided ? 1 : 4;
-    if (rows) form.rows = 1, form.narrow = true, form.inner_axis = 1, form.row_axes = {0};
+    form.narrow = narrow;
+    if (rows) form.rows = 1, form.inner_axis = 1, form.row_axes = {0};
     return scheduled(spec(), arguments, form);
   }
 };
@@ -111,8 +112,9 @@ TEST(CudaSegments, RandomBounds) {
   const std::vector<Rule> list = rules();
   std::vector<Kernel> kernels;
   std::vector<std::string> texts;
-  for (const Rule &rule : list) {
-    kernels.push_back(rule.kernel());
+  for (size_t of = 0; of < 2 * list.size(); ++of) {
+    const Rule &rule = list[of / 2];
+    kernels.push_back(rule.kernel(of % 2));
     ASSERT_NE(kernels.back().form.segments, 0) << rule.name;
     EXPECT_EQ(kernels.back().tables.empty(), std::string(rule.name) == "bodies of their own") << rule.name;
     texts.push_back(emit_cuda(kernels.back()));
@@ -122,9 +124,9 @@ TEST(CudaSegments, RandomBounds) {
   ASSERT_TRUE(batch) << error;
   std::mt19937 random(11);
   std::vector<float> from, to;
-  for (int round = 0; round < 600; ++round) {
-    const size_t which = size_t(round) % list.size();
-    const Rule &rule = list[which];
+  for (int round = 0; round < 1200; ++round) {
+    const size_t which = size_t(round) % kernels.size();
+    const Rule &rule = list[which / 2];
     const Kernel &k = kernels[which];
     static constexpr int64_t lengths[] = {1, 3, 4, 7, 64, 1000, 1023, 1024, 1025, 2049, 5000};
     const int64_t extent = random() % 4 ? lengths[random() % std::size(lengths)] : 1 + random() % 3000;

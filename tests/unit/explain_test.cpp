@@ -175,24 +175,33 @@ TEST(ExplainALaunch, OfEveryForm) {
   many += "else x";
 
   const Tensor line{{100'003}, {1}}, other{{100'003}, {1}, (1 << 26) + 4};
-  check_launch(seed, line, {{100'003}, {1}, 1 << 26}, {"one row", by_vector, 0, 3, 0});
-  check_launch(seed, line, other, {"one row", by_vector, 3, 0, 0});
-  check_launch(seed, line, line, {"one row", by_vector, 0, 3, 0});
-  check_launch("x + 1", line, other, {"one row", "", 3, 0, 0});
-  check_launch("x > 0: x; else 0", line, line, {"one row", first, 0, 3, 0});
+  check_launch(seed, line, {{100'003}, {1}, 1 << 26}, {"one row, 32-bit indexes", by_vector, 0, 3, 0});
+  check_launch(seed, line, other, {"one row, 32-bit indexes", by_vector, 3, 0, 0});
+  check_launch(seed, line, line, {"one row, 32-bit indexes", by_vector, 0, 3, 0});
+  check_launch("x + 1", line, other, {"one row, 32-bit indexes", "", 3, 0, 0});
+  check_launch("x > 0: x; else 0", line, line, {"one row, 32-bit indexes", first, 0, 3, 0});
   check_launch("x > 0 and i < n/2: x; else 0", line, line,
-               {"one row",
+               {"one row, 32-bit indexes",
                 "a thread compares bounds once; a vector within one piece runs it alone, others go position by "
                 "position, and so where elements are tested",
                 0, 3, 0});
   const char *const table =
-      "a block searches a table of 16 segments, 192 bytes of launch arguments; 2 bodies for 16 pieces";
-  check_launch(many, line, other, {"one row, pieces by segments", table, 3, 0, 16});
-  check_launch(many, line, line, {"one row, pieces by segments", table, 0, 3, 16});
+      "a block searches a table of 16 segments, 120 bytes of launch arguments; 2 bodies for 16 pieces";
+  check_launch(many, line, other, {"one row, pieces by segments, 32-bit indexes", table, 3, 0, 16});
+  check_launch(many, line, line, {"one row, pieces by segments, 32-bit indexes", table, 0, 3, 16});
   check_launch(many, {{130}, {1}}, {{130}, {1}, 1 << 26},
-               {"one row, pieces by segments",
-                "a block searches a table of 3 segments, 192 bytes of launch arguments; 2 bodies for 16 pieces", 0, 2,
+               {"one row, pieces by segments, 32-bit indexes",
+                "a block searches a table of 3 segments, 120 bytes of launch arguments; 2 bodies for 16 pieces", 0, 2,
                 3});
+
+  // From 2^30 elements on indexes have 64 bits, in the table too.
+  constexpr int64_t huge = (int64_t(1) << 30) + 3;
+  const Tensor long_line{{huge}, {1}}, long_other{{huge}, {1}, uintptr_t(1) << 50};
+  check_launch(seed, long_line, long_other, {"one row", by_vector, 0, 3, 0});
+  check_launch(many, long_line, long_other,
+               {"one row, pieces by segments",
+                "a block searches a table of 16 segments, 192 bytes of launch arguments; 2 bodies for 16 pieces", 0, 3,
+                16});
 
   const Tensor rows{{64, 2000}, {2000, 1}}, odd{{64, 2001}, {2001, 1}}, row_out{{64, 2000}, {2000, 1}, 1 << 26};
   check_launch(causal, rows, row_out, {"rows over 1 axis, 32-bit indexes", by_vector, 0, 0, 0});
@@ -366,6 +375,7 @@ TEST(Explain, AnAxisOfTheLoopIsNamedByThoseThatItWalks) {
 
 TEST(Explain, AFormHasWords) {
   EXPECT_EQ(form_words(Form{}), "one row");
+  EXPECT_EQ(form_words(Form{.narrow = true}), "one row, 32-bit indexes");
   EXPECT_EQ(form_words(Form{.segments = 32, .many = 4096}), "one row, pieces by segments, a list of tensors");
   EXPECT_EQ(form_words(Form{.rows = 2, .narrow = true, .flat = true}),
             "rows over 2 axes, one behind the other, 32-bit indexes");

@@ -273,7 +273,8 @@ TEST(Layout, TheTiledAxisIsBroughtToTheFront) {
 TEST(Layout, Forms) {
   const Loop one = loop_of({8}, {1}, {{1}});
   EXPECT_EQ(form_of(one, DType::F32, {{DType::F32, true}}).rows, 0);
-  EXPECT_FALSE(form_of(one, DType::F32, {{DType::F32, true}}).narrow);
+  EXPECT_TRUE(form_of(one, DType::F32, {{DType::F32, true}}).narrow);
+  EXPECT_FALSE(form_of(one, DType::F32, {{DType::F32, true}}, Machine::Cpu).narrow);
   const Loop rows = loop_of({8, 8}, {8, 1}, {{9, 1}});
   EXPECT_EQ(form_of(rows, DType::F32, {{DType::F32, true}}).rows, 1);
   EXPECT_TRUE(form_of(rows, DType::F32, {{DType::F32, true}}).narrow);
@@ -281,6 +282,24 @@ TEST(Layout, Forms) {
   const int64_t many = int64_t(1) << 31;
   EXPECT_FALSE(form_of(loop_of({many, 8}, {8, 1}, {{9, 1}}), DType::F32, {{DType::F32, true}}).narrow);
   EXPECT_FALSE(form_of(loop_of({8, 8}, {8, 1}, {{many, 1}}), DType::F32, {{DType::F32, true}}).narrow);
+  // One row, of less than 2^30 positions, over less than 2^30 elements of `out` and of what is read.
+  const int64_t limit = int64_t(1) << 30;
+  auto one_row = [](int64_t extent, int64_t out, int64_t in, bool read = true) {
+    const Form f = form_of(loop_of({extent}, {out}, {{in}}), DType::F32, {{DType::F32, read}});
+    EXPECT_EQ(f.rows, 0);
+    return f.narrow;
+  };
+  constexpr int64_t ahead = 16; // where the first block begins, at most
+  EXPECT_TRUE(one_row(limit - ahead - 1, 1, 1));
+  EXPECT_FALSE(one_row(limit - ahead, 1, 1));
+  EXPECT_FALSE(one_row(limit, 1, 0));
+  const int64_t step = limit / (1024 + ahead);
+  EXPECT_TRUE(one_row(1024, step, -step));
+  EXPECT_FALSE(one_row(1024, step + 1, 1));
+  EXPECT_FALSE(one_row(1024, 1, step + 1));
+  EXPECT_FALSE(one_row(1024, 1, -step - 1));
+  EXPECT_TRUE(one_row(1024, 1, step + 1, false)) << "nobody reads it";
+  EXPECT_FALSE(one_row(8, 1, (int64_t(1) << 27) - 1)) << "15 positions ahead of the row there is nothing near";
   const Loop transposed = loop_of({2, 3}, {1, 2}, {{1, 2}});
   EXPECT_FALSE(form_of(transposed, DType::F32, {{DType::F32, true}}).unit_pitch);
   EXPECT_TRUE(form_of(transposed, DType::F32, {{DType::F32, true}}, Machine::Cuda, false).unit_pitch);

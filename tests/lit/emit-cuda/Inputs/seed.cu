@@ -1,17 +1,16 @@
 // i<n/4: x*0.5; i>=n-n/4: x*2; else x
 // x f32 -> f32; out distinct; one row; 4 positions a thread
-typedef long long i64;
 struct alignas(16) f32x4 {
   float at[4];
 };
-__device__ int local(i64 p) { return p < 0 ? 0 : p < 1024 ? (int)p : 1024; }
+__device__ int local(int p) { return p < 0 ? 0 : p < 1024 ? (int)p : 1024; }
 __device__ float piece1(float x) { return x * 0.5f; } // 1:1 i<n/4: x*0.5
 __device__ float piece2(float x) { return x * 2.0f; } // 1:15 i>=n-n/4: x*2
 __device__ float piece3(float x) { return x; }        // 1:30 else x
 
 extern "C" __global__ void __launch_bounds__(256)
-    elsewise(float *__restrict__ out, const float *__restrict__ x, i64 extent, i64 end1, i64 begin2, int shift) {
-  const i64 first = blockIdx.x * 1024ll - shift; // the block's first position; `out` is 16-byte aligned there
+    elsewise(float *__restrict__ out, const float *__restrict__ x, int extent, int end1, int begin2, int shift) {
+  const int first = blockIdx.x * 1024 - shift; // the block's first position; `out` is 16-byte aligned there
   out += first, x += first;
   const int lo = local(-first), hi = local(extent - first);
   const int e1 = local(end1 - first), b2 = local(begin2 - first);

@@ -209,7 +209,10 @@ void HostProgram::run(std::span<const HostValue> params, const HostDomain &domai
       from_far |= bad == HostFault::Far, from_end |= ended.contains(node.operands[o]);
       if (!poisoned[n] && bad != HostFault::Far) poisoned[n] = bad;
     }
-    if (poisoned[n]) continue;
+    if (poisoned[n]) { // what was here belongs to another call, and a condition that held there would read at its index
+      values[n] = {};
+      continue;
+    }
     switch (from_far ? Trouble::Overflow : apply(i, node.from, std::span(operand, node.count), result)) {
     case Trouble::None:
       break;

@@ -183,7 +183,7 @@ TEST(HostProgram, WholeNumbersAreExactFarOrPoisoned) {
     Random r(seed);
     const auto [node, want] = r.expression(4);
     for (NodeId n = 0; n < r.k.insts.size(); ++n) r.k.host.push_back(n);
-    std::vector<HostValue> parameters, values(r.k.insts.size());
+    std::vector<HostValue> parameters, values(r.k.insts.size(), {.integer = 77}); // as another call left them
     for (const long long p : r.parameters) parameters.push_back({.integer = p});
     std::vector<uint8_t> poison;
     HostProgram(r.k).run(parameters, r.count, values, poison);
@@ -197,6 +197,8 @@ TEST(HostProgram, WholeNumbersAreExactFarOrPoisoned) {
       ASSERT_TRUE(values[node].integer == *want->value()) << seed;
     } else if (want) {
       ASSERT_EQ(values[node].integer < 0, *want < Big(0)) << seed; // the end of 128 bits on its side
+    } else {
+      ASSERT_EQ((long long)values[node].integer, 0) << seed << ": nothing may be read by what another call left";
     }
     ++(holds ? exact : want ? far : poisoned);
   }

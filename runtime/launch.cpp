@@ -219,13 +219,20 @@ Result<std::shared_ptr<Launch>> look_at_launch(const Plan &plan, const Call &cal
   return result;
 }
 
+// A launch is one of a class of pointers.
+static bool is(const Launch &launch, PointerClass c, bool wide, bool many) {
+  return launch.alias == c.alias && launch.scalar == c.scalar && launch.wide == wide && launch.many == many;
+}
+
+bool serves(const Plan &plan, const Launch &launch, const Call &call, bool many) {
+  return is(launch, classify(plan, call), false, many);
+}
+
 Result<const Launch *> launch_for(const Plan &plan, const Call &call, bool wide, bool many) {
   Result<const Launch *> result;
   const PointerClass c = classify(plan, call);
-  auto is = [&](const Launch &l) {
-    return l.alias == c.alias && l.scalar == c.scalar && l.wide == wide && l.many == many;
-  };
-  if (const Launch *last = plan.last.load(std::memory_order_acquire); last && is(*last)) {
+  auto fits = [&](const Launch &l) { return is(l, c, wide, many); };
+  if (const Launch *last = plan.last.load(std::memory_order_acquire); last && fits(*last)) {
     result.value = last;
     return result;
   }
@@ -237,7 +244,7 @@ Result<const Launch *> launch_for(const Plan &plan, const Call &call, bool wide,
     const ForkGate gate;
     const std::lock_guard lock(plan.launching);
     for (const auto &l : plan.launches)
-      if (is(*l)) {
+      if (fits(*l)) {
         remember(l.get());
         return result;
       }
@@ -268,7 +275,7 @@ Result<const Launch *> launch_for(const Plan &plan, const Call &call, bool wide,
   const ForkGate gate;
   const std::lock_guard lock(plan.launching);
   for (const auto &l : plan.launches) // another thread was faster
-    if (is(*l)) {
+    if (fits(*l)) {
       remember(l.get());
       return result;
     }

@@ -38,7 +38,10 @@ std::string wrong_table(const Plan &plan, size_t a, const Call &call) {
 
 } // namespace
 
+static std::string wrong_place(const Plan &plan, const Call &call);
+
 std::string wrong_memory(const Plan &plan, const Launch &launch, const Call &call) {
+  if (plan.count == 0) return "";
   const uintptr_t out = reinterpret_cast<uintptr_t>(call.out->data);
   if (!out) return "`out` has no memory";
   if (out % uintptr_t(bytes(plan.dtype)))
@@ -62,13 +65,11 @@ std::string wrong_memory(const Plan &plan, const Launch &launch, const Call &cal
              " without being the same view, so elements would be overwritten before they are read; pass `" +
              plan.spec->names.arguments[a] + ".clone()`";
   }
-  return "";
+  return call.raw_pointers ? wrong_place(plan, call) : "";
 }
 
-namespace {
-
 // Raw addresses: is each where the call says it is?
-std::string wrong_place(const Plan &plan, const Call &call) {
+static std::string wrong_place(const Plan &plan, const Call &call) {
   std::string why;
   const CudaDriver *driver = cuda_driver(why);
   if (!driver) return ""; // then all memory is the host's
@@ -91,6 +92,8 @@ std::string wrong_place(const Plan &plan, const Call &call) {
       wrong = look(name_of(plan, a), call.args[a]);
   return wrong;
 }
+
+namespace {
 
 std::string start_cuda(const Plan &plan, const Call &call, Ready &ready) {
   const Launch &launch = *ready.launch;
@@ -137,20 +140,14 @@ std::string launch_cuda(const Variant &variant, Device device, const Geometry &g
   return error;
 }
 
-Result<bool> get_ready(const Plan &plan, const Call &call, bool many, Ready &ready, const Ready *like) {
+Result<bool> get_ready(const Plan &plan, const Call &call, bool many, Ready &ready) {
   for (const bool wide : {false, true}) {
     auto found = launch_for(plan, call, wide, many && !wide);
     if (!found) return pass_on<bool>(std::move(found));
     ready.launch = found.value;
-    if (plan.count > 0 && !wide) {
-      std::string wrong = wrong_memory(plan, *ready.launch, call);
-      if (wrong.empty() && call.raw_pointers) wrong = wrong_place(plan, call);
-      if (!wrong.empty()) return fault<bool>(Fault::Value, std::move(wrong), *plan.spec);
-    }
-    if (like && like->launch == ready.launch) {
-      ready.slots = like->slots, ready.cut = like->cut;
-      break;
-    }
+    if (!wide)
+      if (std::string wrong = wrong_memory(plan, *ready.launch, call); !wrong.empty())
+        return fault<bool>(Fault::Value, std::move(wrong), *plan.spec);
     ready.slots.assign(ready.launch->slots.begin(), ready.launch->slots.end());
     ready.cut = ready.launch->settled ? &ready.launch->cut : &ready.own;
     if (ready.launch->settled) break;
@@ -158,18 +155,22 @@ Result<bool> get_ready(const Plan &plan, const Call &call, bool many, Ready &rea
     if (!settled) return settled;
     if (settled.value) break; // else this call's indexes need 128 bits
   }
-  for (size_t s = 0; s < ready.slots.size(); ++s)
-    if (const int32_t of = ready.launch->pointers[s]; of != no_pointer)
-      ready.slots[s].pointer = of == out_pointer ? call.out->data : call.args[of].data;
   Result<bool> good;
   good.value = true;
   return good;
+}
+
+void put_pointers(const Call &call, Ready &ready) {
+  for (size_t s = 0; s < ready.slots.size(); ++s)
+    if (const int32_t of = ready.launch->pointers[s]; of != no_pointer)
+      ready.slots[s].pointer = of == out_pointer ? call.out->data : call.args[of].data;
 }
 
 Result<bool> start(const Plan &plan, const Call &call, Ready &ready) {
   Result<bool> good;
   good.value = true;
   if (plan.count == 0) return good;
+  put_pointers(call, ready);
   if (plan.machine == Machine::Cpu) {
     run_cpu(*ready.launch->variant->cpu, ready.slots.data(), plan.loop.rows, plan.loop.extent, plan.bytes_per_position);
     return good;

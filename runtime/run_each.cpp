@@ -4,6 +4,8 @@
 #include "runtime/spec.h"
 #include <algorithm>
 #include <cstring>
+#include <deque>
+#include <unordered_map>
 
 namespace elsewise::api {
 
@@ -86,14 +88,17 @@ public:
     const Kernel &k = variant_.kernel;
     const Geometry g =
         geometry(k, k.form, plan.loop.rows, plan.loop.extent, reinterpret_cast<uintptr_t>(call.out->data));
+    put_pointers(call, ready);
     if (ready.launch->shift >= 0) ready.slots[ready.launch->shift].integer = g.shift;
     if (!variant_.cut) return add(ready, 0, g.grid);
-    unsigned blocks = g.grid;
-    const LiveRanges live = live_ranges(k, ready.cut->segments, plan.loop.extent, g.shift, blocks);
+    if (live_of_ != &ready || live_shift_ != g.shift) {
+      live_ = live_ranges(k, ready.cut->segments, plan.loop.extent, g.shift, live_blocks_);
+      live_of_ = &ready, live_shift_ = g.shift;
+    }
     std::string error;
-    for (size_t r = 0; r < 4 && live.begin[r] != ~0u && error.empty(); ++r) {
-      const unsigned end = r + 1 < 4 && live.begin[r + 1] != ~0u ? live.begin[r + 1] : blocks;
-      error = add(ready, live.first[r], end - live.begin[r]);
+    for (size_t r = 0; r < 4 && live_.begin[r] != ~0u && error.empty(); ++r) {
+      const unsigned end = r + 1 < 4 && live_.begin[r + 1] != ~0u ? live_.begin[r + 1] : live_blocks_;
+      error = add(ready, live_.first[r], end - live_.begin[r]);
     }
     return error;
   }
@@ -132,6 +137,11 @@ private:
   std::vector<uint8_t> bytes_;
   unsigned grid_ = 0;
   int count_ = 0;
+  // Of the last call: those that share what they are ready with, and begin alike, have the same.
+  LiveRanges live_;
+  unsigned live_blocks_ = 0;
+  const Ready *live_of_ = nullptr;
+  int64_t live_shift_ = 0;
 };
 
 } // namespace
@@ -155,13 +165,29 @@ Result<bool> run_each(std::span<const Plan *const> plans, std::span<const Call> 
   }
   // What one call writes and another reads comes in the order of the list, so each is a launch of its own.
   const bool together = cuda && !entangled(std::move(touched));
-  std::vector<Ready> ready(calls.size());
+  std::deque<Ready> made;
+  std::vector<Ready *> ready(calls.size());
+  std::unordered_map<const Plan *, size_t> latest; // calls before the last one, by plan
   for (size_t k = 0; k < calls.size(); ++k) {
     if (std::string wrong = wrong_window(*plans[k], calls[k]); !wrong.empty())
       return fault<bool>(Fault::Value, in_list(k, wrong), *plans[k]->spec);
     const bool many = together && plans[k]->form.rows == 0 && !plans[k]->form.window;
-    const bool like_last = k > 0 && plans[k] == plans[k - 1] && same_on_host(*plans[k], calls[k], calls[k - 1]);
-    auto good = get_ready(*plans[k], calls[k], many, ready[k], like_last ? &ready[k - 1] : nullptr);
+    // Tensors of one layout are usual, and tensors of a few layouts in turn.
+    size_t like = k ? k - 1 : 0; // a call of the same plan, or this one
+    if (k > 0 && plans[k] != plans[k - 1]) {
+      latest[plans[k - 1]] = k - 1;
+      const auto found = latest.find(plans[k]);
+      like = found == latest.end() ? k : found->second;
+    }
+    if (like != k && serves(*plans[k], *ready[like]->launch, calls[k], many) &&
+        same_on_host(*plans[k], calls[k], calls[like])) {
+      if (std::string wrong = wrong_memory(*plans[k], *ready[like]->launch, calls[k]); !wrong.empty())
+        return fault<bool>(Fault::Value, in_list(k, wrong), *plans[k]->spec);
+      ready[k] = ready[like];
+      continue;
+    }
+    ready[k] = &made.emplace_back();
+    auto good = get_ready(*plans[k], calls[k], many, *ready[k]);
     if (good) continue;
     good.message = in_list(k, good.message);
     return good;
@@ -170,16 +196,16 @@ Result<bool> run_each(std::span<const Plan *const> plans, std::span<const Call> 
   std::vector<std::unique_ptr<ListLaunch>> lists; // by variant: few
   for (size_t k = 0; k < calls.size(); ++k) {
     if (plans[k]->count == 0) continue;
-    if (!ready[k].launch->many) {
+    if (!ready[k]->launch->many) {
       Call call = calls[k];
       call.stream = calls[0].stream;
-      if (auto started = start(*plans[k], call, ready[k]); !started) return started;
+      if (auto started = start(*plans[k], call, *ready[k]); !started) return started;
       continue;
     }
-    const Variant &variant = *ready[k].launch->variant;
+    const Variant &variant = *ready[k]->launch->variant;
     auto list = std::find_if(lists.begin(), lists.end(), [&](const auto &l) { return &l->variant() == &variant; });
     if (list == lists.end()) list = lists.insert(list, std::make_unique<ListLaunch>(variant, device, calls[0].stream));
-    if (std::string error = (*list)->add(*plans[k], calls[k], ready[k]); !error.empty())
+    if (std::string error = (*list)->add(*plans[k], calls[k], *ready[k]); !error.empty())
       return fault<bool>(Fault::Environment, std::move(error), *plans[k]->spec);
   }
   for (const auto &list : lists)

@@ -247,6 +247,8 @@ Result<LookedAt> look_at_plan(const Spec &, const Call &);
 /// The launch of a plan for the pointers of a call, compiled. `call.out` may be missing: then it is aligned and
 /// distinct. `many`: in a launch over a list, which only a plan whose form has no rows can be in.
 Result<const Launch *> launch_for(const Plan &, const Call &, bool wide, bool many = false);
+/// True if launch_for() would give a launch of the plan, one that is not wide, to this call too.
+bool serves(const Plan &, const Launch &, const Call &, bool many);
 /// The launch that a call would have, for a look: nothing is compiled, kept or counted. Faults: the call's.
 Result<std::shared_ptr<Launch>> look_at_launch(const Plan &, const Call &);
 /// What the host works out for one call. It refers to itself, so it stays where it is.
@@ -264,19 +266,21 @@ void work_on_host(const Plan &, const Variant &, const Call &, HostSide &);
 Result<bool> settle(const Plan &, const Launch &, const Call &, std::span<Slot> slots, Cut &);
 
 // run.cpp
-/// Overlap of `out` with what is not the identical view, and alignment. Empty: fine.
+/// Overlap of `out` with what is not the identical view, alignment, and where raw addresses are. Empty: fine.
 std::string wrong_memory(const Plan &, const Launch &, const Call &);
-/// A call that nothing speaks against any more: its code, and what it is given.
+/// What calls of a plan that nothing speaks against any more are started with: the code, and what it is given but
+/// pointers. One serves all calls that have the launch and for which the host works out the same.
 struct Ready {
   const Launch *launch = nullptr;
   llvm::SmallVector<Slot, 48> slots;
   const Cut *cut = nullptr; // the launch's, or `own`
   Cut own;
 };
-/// Checks what pointers and values of a call can be refused for, and puts them into slots. `many`: as for launch_for();
-/// a call whose indexes need 128 bits is made ready for a launch of its own. `like`: of a call of the same plan for
-/// which the host works out the same; it stays as long as the new one.
-Result<bool> get_ready(const Plan &, const Call &, bool many, Ready &, const Ready *like = nullptr);
+/// Checks what pointers and values of a call can be refused for, and puts values into slots. `many`: as for
+/// launch_for(); a call whose indexes need 128 bits is made ready for a launch of its own.
+Result<bool> get_ready(const Plan &, const Call &, bool many, Ready &);
+/// Puts a call's pointers into the slots.
+void put_pointers(const Call &, Ready &);
 /// One launch of a variant's CUDA code, or what TakeLaunches has for it. Empty: it was started.
 std::string launch_cuda(const Variant &, Device, const Geometry &, void *stream, std::span<void *const> parameters);
 /// Starts a call alone.

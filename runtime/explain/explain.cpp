@@ -644,7 +644,7 @@ Result<Explained> explain(const SpecRef &spec, const Call &call, std::span<const
   const Plan &plan = *looked.value.plan;
   auto launch = look_at_launch(plan, call);
   if (!launch) return pass_on<Explained>(std::move(launch));
-  if (call.out && plan.count > 0)
+  if (call.out)
     if (std::string wrong = wrong_memory(plan, *launch.value, call); !wrong.empty())
       return fault<Explained>(Fault::Value, std::move(wrong), *spec);
   Result<Explained> result;

@@ -3,32 +3,126 @@
 // is not understood at once is read by the package, an argument at a time.
 #include "kernel_type.h"
 #include <deque>
+#include <unordered_map>
 
 namespace elsewise::python {
 
 namespace {
 
+uint64_t mixed(uint64_t hash, uint64_t value) {
+  hash = (hash ^ value) * 0x9e3779b97f4a7c15;
+  return hash ^ hash >> 32;
+}
+
+/// Numbers for things of which equal ones have the same number, in the order of their first sight.
+class Numbers {
+public:
+  /// `equal(n)`: it equals that of number n.
+  template <class F> uint32_t of(uint64_t hash, F equal) {
+    for (auto [at, end] = all_.equal_range(hash); at != end; ++at)
+      if (equal(at->second)) return at->second;
+    const uint32_t next = uint32_t(all_.size());
+    all_.emplace(hash, next);
+    return next;
+  }
+
+private:
+  std::unordered_multimap<uint64_t, uint32_t> all_;
+};
+
+/// All that a plan depends on of arguments, as a number each: lists of tensors of one layout are usual, and of a few.
+class Layouts {
+public:
+  uint32_t number_of(api::Arg &arg) {
+    if (arg.kind != ArgKind::Tensor) return uint32_t(arg.kind);
+    if (last_ < seen_.size() && same(arg, seen_[last_])) return use(last_, arg);
+    uint64_t hash = mixed(uint64_t(arg.rank) << 40 | uint64_t(arg.dtype) << 32 | uint64_t(arg.device.kind) << 24,
+                          uint64_t(arg.device.ordinal));
+    for (int32_t d = 0; d < arg.rank; ++d) hash = mixed(mixed(hash, uint64_t(arg.shape[d])), uint64_t(arg.stride[d]));
+    last_ = numbers_.of(hash, [&](uint32_t n) { return same(arg, seen_[n]); });
+    if (last_ == seen_.size()) {
+      std::vector<int64_t> &dims = dims_.emplace_back(arg.shape, arg.shape + arg.rank);
+      dims.insert(dims.end(), arg.stride, arg.stride + arg.rank);
+      seen_.push_back(arg);
+      seen_.back().shape = dims.data(), seen_.back().stride = dims.data() + arg.rank;
+    }
+    return use(last_, arg);
+  }
+
+private:
+  static constexpr uint32_t kinds = 8; // of arguments, and more: tensors' numbers begin behind them
+
+  static bool same(const api::Arg &a, const api::Arg &b) {
+    return a.dtype == b.dtype && a.device == b.device && a.rank == b.rank &&
+           std::equal(a.shape, a.shape + a.rank, b.shape) && std::equal(a.stride, a.stride + a.rank, b.stride);
+  }
+  // Lengths and strides are borrowed of what stays.
+  uint32_t use(uint32_t n, api::Arg &arg) const {
+    arg.shape = seen_[n].shape, arg.stride = seen_[n].stride;
+    return kinds + n;
+  }
+
+  Numbers numbers_;
+  std::vector<api::Arg> seen_;
+  std::deque<std::vector<int64_t>> dims_;
+  uint32_t last_ = 0;
+};
+
+/// What the calls are made of, kept from one list to the next: hundreds of kilobytes that need not be found, and
+/// cleared, again. All of it is written before it is read.
+struct Buffers {
+  std::vector<api::Arg> args, out;
+  std::vector<uint32_t> layouts; // of the arguments and `out`, by call
+  std::vector<api::Call> calls;
+  std::vector<const api::Plan *> plans;
+
+  void resize(size_t count, size_t width) {
+    args.resize(count * width), out.resize(count), layouts.resize(count * (width + 1));
+    calls.resize(count), plans.resize(count);
+  }
+};
+
 // What the calls borrow; its parts stay where they are made.
 struct Storage {
-  std::deque<Dims> dims;
+  Storage() : buffers(spare ? std::move(spare) : std::make_unique<Buffers>()) {}
+  Storage(const Storage &) = delete;
+  ~Storage() {
+    constexpr size_t most_kept = 1 << 13; // arguments
+    if (buffers->args.capacity() <= most_kept && buffers->calls.capacity() <= most_kept) spare = std::move(buffers);
+    for (PyObject *object : kept) Py_DECREF(object);
+  }
+
+  std::unique_ptr<Buffers> buffers;
+  Layouts layouts;
   std::deque<api::PlanRef> plans;
   std::vector<PyObject *> kept; // strong
 
-  ~Storage() {
-    for (PyObject *object : kept) Py_DECREF(object);
-  }
+private:
+  static inline std::unique_ptr<Buffers> spare; // guarded by the GIL; a list read inside of another finds none
 };
 
 class Reader {
 public:
   Reader(Storage &storage, bool plain, bool grad) : storage_(storage), plain_(plain), grad_(grad) {}
 
+  /// `layout`: its number.
+  bool read(PyObject *name, PyObject *value, bool writable, api::Arg &arg, uint32_t &layout) {
+    if (!read(name, value, writable, arg)) return false;
+    layout = storage_.layouts.number_of(arg);
+    return true;
+  }
+
+  Owner owner = Owner::None;
+  int32_t ordinal = -1; // of the first CUDA tensor
+  bool at_once = false; // the last value was a tensor read in C: it would be as an `out` too
+
+private:
   bool read(PyObject *name, PyObject *value, bool writable, api::Arg &arg) {
+    at_once = false;
     if (plain_ && is_torch(value)) {
       owner = Owner::Torch;
-      at_once = read_torch(value, grad_, arg, storage_.dims.emplace_back());
+      at_once = read_torch(value, grad_, arg, dims_);
       if (at_once) return placed(arg);
-      storage_.dims.pop_back();
     } else if (!writable && read_scalar(value, arg)) {
       return true;
     }
@@ -44,11 +138,6 @@ public:
     return read_scalar(operand, arg) || (PyErr_SetString(PyExc_TypeError, "neither a view nor a number"), false);
   }
 
-  Owner owner = Owner::None;
-  int32_t ordinal = -1; // of the first CUDA tensor
-  bool at_once = false; // the last tensor was read in C: it would be as an `out` too
-
-private:
   static bool is_torch_like(PyObject *value) { return torch.tensor && PyObject_TypeCheck(value, torch.tensor); }
   bool placed(const api::Arg &arg) {
     if (arg.device.kind == api::DeviceKind::Cuda && ordinal < 0) ordinal = arg.device.ordinal;
@@ -57,20 +146,23 @@ private:
 
   Storage &storage_;
   bool plain_, grad_;
+  Dims dims_; // of the last tensor
 };
 
-// True if the same plan serves both, of calls that give the same options.
-bool same_layout(const api::Arg &a, const api::Arg &b) {
-  if (a.kind != b.kind) return false;
-  return a.kind != ArgKind::Tensor ||
-         (a.dtype == b.dtype && a.device == b.device && a.rank == b.rank &&
-          std::equal(a.shape, a.shape + a.rank, b.shape) && std::equal(a.stride, a.stride + a.rank, b.stride));
-}
-
-bool same_layout(const api::Call &a, const api::Call &b) {
-  return std::equal(a.args.begin(), a.args.end(), b.args.begin(), b.args.end(),
-                    [](const api::Arg &x, const api::Arg &y) { return same_layout(x, y); }) &&
-         (!a.out || same_layout(*a.out, *b.out));
+// Tells autograd what was written.
+bool tell_written(PyObject *outs) {
+  PyObject *rest = nullptr; // what only the package can tell of
+  for (Py_ssize_t k = 0; k < PyList_GET_SIZE(outs); ++k) {
+    PyObject *target = PyList_GET_ITEM(outs, k);
+    if (bump_version(target)) continue;
+    if (!rest && !(rest = PyList_New(0))) return false;
+    if (PyList_Append(rest, target)) return Py_DECREF(rest), false;
+  }
+  if (!rest) return true;
+  PyObject *done = PyObject_CallOneArg(package.written, rest);
+  Py_DECREF(rest);
+  Py_XDECREF(done);
+  return done != nullptr;
 }
 
 } // namespace
@@ -89,9 +181,9 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
   bool grad = true;
   const bool plain = torch.tensor && torch_is_plain(grad);
   Reader reader(storage, plain, grad);
-  std::vector<api::Arg> args(count * width), out(count);
-  std::vector<api::Call> calls(count);
-  std::vector<const api::Plan *> plans(count);
+  storage.buffers->resize(count, width);
+  auto &[args, out, layouts, calls, plans] = *storage.buffers;
+  const size_t row = width + 1; // of layouts
   // The list that is written in place, if the first result says so, and which of it need not be read again.
   size_t in_place = width;
   for (size_t a = 0; a < width && outs != Py_None && count; ++a)
@@ -107,21 +199,26 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
       for (size_t k = 0; k < count; ++k) {
         if (size_t(PyList_GET_SIZE(given)) != count)
           return PyErr_SetString(PyExc_RuntimeError, "a list changed"), nullptr;
-        reader.at_once = false;
-        if (!reader.read(names[a], PyList_GET_ITEM(given, Py_ssize_t(k)), false, args[k * width + a])) return nullptr;
+        if (!reader.read(names[a], PyList_GET_ITEM(given, Py_ssize_t(k)), false, args[k * width + a],
+                         layouts[k * row + a]))
+          return nullptr;
         if (a == in_place) read_at_once[k] = reader.at_once;
       }
     } else if (count) {
-      if (!reader.read(names[a], given, false, args[a])) return nullptr;
-      for (size_t k = 1; k < count; ++k) args[k * width + a] = args[a];
+      if (!reader.read(names[a], given, false, args[a], layouts[a])) return nullptr;
+      for (size_t k = 1; k < count; ++k) args[k * width + a] = args[a], layouts[k * row + a] = layouts[a];
     }
   }
-  for (size_t k = 0; outs != Py_None && k < count; ++k) {
+  for (size_t k = 0; k < count; ++k) {
+    if (outs == Py_None) {
+      layouts[k * row + width] = 0;
+      continue;
+    }
     PyObject *target = PyList_GET_ITEM(outs, Py_ssize_t(k));
     if (in_place < width && read_at_once[k] &&
         target == PyList_GET_ITEM(PyTuple_GET_ITEM(arguments, Py_ssize_t(in_place)), Py_ssize_t(k)))
-      out[k] = args[k * width + in_place];
-    else if (!reader.read(out_name, target, true, out[k])) return nullptr;
+      out[k] = args[k * width + in_place], layouts[k * row + width] = layouts[k * row + in_place];
+    else if (!reader.read(out_name, target, true, out[k], layouts[k * row + width])) return nullptr;
   }
 
   void *on = nullptr;
@@ -132,18 +229,21 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
   PyObject *made = outs == Py_None ? PyList_New(Py_ssize_t(count)) : (Py_INCREF(outs), outs);
   if (!made) return nullptr;
   storage.kept.push_back(made);
-  // Lists of tensors of a few shapes are usual: the last plans serve many calls.
-  constexpr size_t recent = 4;
+  Numbers numbers;            // of plans: calls whose arguments are of the same layouts share one
+  std::vector<size_t> firsts; // by plan, of its calls
   for (size_t k = 0; k < count; ++k) {
     api::Call &call = calls[k];
-    call.args = {args.data() + k * width, width}, call.stream = on;
-    if (outs != Py_None) {
-      call.out = &out[k];
-      if (k && same_layout(call, calls[k - 1])) plans[k] = plans[k - 1];
+    call = {.args = {args.data() + k * width, width}, .out = outs == Py_None ? nullptr : &out[k], .stream = on};
+    const uint32_t *mine = layouts.data() + k * row;
+    auto as_in = [&](size_t other) { return std::equal(mine, mine + row, layouts.data() + other * row); };
+    if (k && as_in(k - 1)) {
+      plans[k] = plans[k - 1];
+    } else {
+      uint64_t hash = 0;
+      for (size_t a = 0; a < row; ++a) hash = mixed(hash, mine[a]);
+      const uint32_t number = numbers.of(hash, [&](uint32_t n) { return as_in(firsts[n]); });
+      plans[k] = number < firsts.size() ? storage.plans[number].get() : nullptr;
     }
-    for (size_t back = 1; back <= std::min(recent, storage.plans.size()) && !plans[k]; ++back)
-      if (const api::PlanRef &old = storage.plans[storage.plans.size() - back]; api::matches(*old, call))
-        plans[k] = old.get();
     if (!plans[k]) {
       PyThreadState *thread = PyEval_SaveThread(); // it may compile
       auto planned = api::plan(*spec, call);
@@ -152,6 +252,7 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
         planned.message = "in call " + std::to_string(k) + " of the list: " + planned.message;
         return raise(planned, **spec), nullptr;
       }
+      firsts.push_back(k);
       plans[k] = storage.plans.emplace_back(std::move(planned.value)).get();
     }
     if (call.out) continue;
@@ -166,6 +267,7 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
   auto ran = api::run_each(plans, calls);
   PyEval_RestoreThread(thread);
   if (!ran) return raise(ran, **spec), nullptr;
+  if (outs != Py_None && !tell_written(outs)) return nullptr;
   Py_INCREF(made);
   return made;
 }

@@ -267,7 +267,7 @@ static PyObject *call(PyObject *self, PyObject *const *values, size_t flagged, P
   const auto ran = run_released(*plan, call, owner == Owner::Torch);
   if (!ran) {
     raise(ran, *state.spec);
-  } else if (out && owner == Owner::Torch) {
+  } else if (out && owner == Owner::Torch && !bump_version(out)) {
     PyObject *tuple = PyTuple_Pack(1, out), *bumped = tuple ? PyObject_CallOneArg(torch.bump, tuple) : nullptr;
     Py_XDECREF(tuple);
     Py_XDECREF(bumped);

@@ -18,6 +18,7 @@ struct Package {
   PyObject *fault = nullptr;          // _errors.fault(kind, message, diagnostics, text) -> exception
   PyObject *allocate_numpy = nullptr; // _numpy.allocate(shape, strides, dtype) -> array
   PyObject *read = nullptr;           // _foreach.read(name, value, writable) -> View or number
+  PyObject *written = nullptr;        // _foreach.written(outs) -> None
 };
 extern Package package;
 

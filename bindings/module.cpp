@@ -121,6 +121,12 @@ static void register_torch(const py::dict &from) {
   t.nbytes = keep(from, "nbytes"), t.is_neg = keep(from, "is_neg");
   t.requires_grad = keep(from, "requires_grad"), t.cdata = keep(from, "cdata");
   find_fast_functions(t);
+  std::vector<std::pair<PyObject *, uint64_t>> samples;
+  for (py::handle sample : from["samples"]) {
+    const auto pair = py::reinterpret_borrow<py::tuple>(sample);
+    samples.push_back({py::handle(pair[0]).ptr(), pair[1].cast<uint64_t>()});
+  }
+  find_direct(t, samples);
   t.grad_enabled = keep(from, "is_grad_enabled");
   t.dispatch_depth = keep(from, "dispatch_depth"), t.function_depth = keep(from, "function_depth");
   t.forward_ad = keep(from, "forward_ad");
@@ -139,9 +145,11 @@ PYBIND11_MODULE(_elsewise, m) {
   if (!kernel_type) throw py::error_already_set();
   m.attr("Kernel") = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject *>(kernel_type));
 
-  m.def("register_package", [](py::object slow_call, py::object fault, py::object allocate_numpy, py::object read) {
-    package = {slow_call.release().ptr(), fault.release().ptr(), allocate_numpy.release().ptr(), read.release().ptr()};
-  });
+  m.def("register_package",
+        [](py::object slow_call, py::object fault, py::object allocate_numpy, py::object read, py::object written) {
+          package = {slow_call.release().ptr(), fault.release().ptr(), allocate_numpy.release().ptr(),
+                     read.release().ptr(), written.release().ptr()};
+        });
   m.def("register_torch", register_torch);
   m.def("register_numpy", [](py::object array, py::object empty, const py::dict &dtypes) {
     numpy.array = reinterpret_cast<PyTypeObject *>(array.release().ptr());

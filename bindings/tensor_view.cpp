@@ -2,7 +2,10 @@
 // Reads tensors, arrays and scalars for the fast path, and DLPack capsules for the slow one. It raises nothing and
 // changes no object.
 #include "tensor_view.h"
+#include <algorithm>
+#include <cstring>
 #include <dlfcn.h>
+#include <malloc.h>
 
 namespace elsewise::python {
 
@@ -106,15 +109,80 @@ static PyObject *attribute(PyObject *descriptor, PyObject *object) {
   return definition->get(object, definition->closure);
 }
 
+// The library that the exchange API is of; a look into it searches what it depends on too. Never closed.
+static void *library_of(const Torch &t) {
+  Dl_info library;
+  if (!dladdr(reinterpret_cast<void *>(t.api->dltensor_from_py_object_no_sync), &library)) return nullptr;
+  return dlopen(library.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+template <class T> static T word_at(const void *object, size_t at) {
+  T word;
+  std::memcpy(&word, static_cast<const char *>(object) + at, sizeof word);
+  return word;
+}
+
+// The only place, in steps of a word, at which every object has its word; 0: there is none, or there are more. Nothing
+// that is looked for stands first.
+template <class T> static size_t place_of(std::span<const std::pair<const void *, T>> objects, size_t end) {
+  size_t place = 0;
+  for (size_t at = sizeof(T); at + sizeof(T) <= end; at += sizeof(T)) {
+    if (!std::all_of(objects.begin(), objects.end(), [&](auto &o) { return word_at<T>(o.first, at) == o.second; }))
+      continue;
+    if (place) return 0;
+    place = at;
+  }
+  return place;
+}
+
+void find_direct(Torch &t, std::span<const std::pair<PyObject *, uint64_t>> samples) {
+  if (samples.empty() || !t.fast_is_neg) return;
+  void *handle = library_of(t);
+  Direct found;
+  auto find = [&]<class F>(F *&function, const char *name) {
+    function = reinterpret_cast<F *>(dlsym(handle, name));
+    return function != nullptr;
+  };
+  if (!find(found.requires_grad, "_ZNK3c1010TensorImpl13requires_gradEv") ||
+      !find(found.is_inference, "_ZN2at6native12is_inferenceERKNS_6TensorE") ||
+      !find(found.bump_version, "_ZN5torch8autograd4impl12bump_versionERKN2at6TensorE") ||
+      !find(found.dtype, "aoti_torch_get_dtype") || !find(found.device_index, "aoti_torch_get_device_index") ||
+      !find(found.rank, "aoti_torch_get_dim") || !find(found.data, "aoti_torch_get_data_ptr") ||
+      !find(found.shape, "aoti_torch_get_sizes") || !find(found.stride, "aoti_torch_get_strides"))
+    return;
+  std::fill(std::begin(found.dtypes), std::end(found.dtypes), -1);
+  for (int k = 0; k < dtype_count; ++k) {
+    int32_t (*number)() = nullptr;
+    if (!find(number, (std::string("aoti_torch_dtype_") + info(DType(k)).torch_name).c_str())) continue;
+    if (const int32_t n = number(); n >= 0 && n < int32_t(std::size(found.dtypes))) found.dtypes[n] = int8_t(k);
+  }
+
+  std::vector<std::pair<const void *, uintptr_t>> objects;
+  std::vector<std::pair<const void *, uint64_t>> tensors;
+  size_t object_end = ~size_t(0), tensor_end = ~size_t(0);
+  for (const auto &[object, keys] : samples) {
+    PyObject *number = attribute(t.cdata, object);
+    void *tensor = number ? PyLong_AsVoidPtr(number) : nullptr;
+    Py_XDECREF(number);
+    PyErr_Clear();
+    if (!tensor) return;
+    objects.push_back({object, reinterpret_cast<uintptr_t>(tensor)});
+    tensors.push_back({tensor, keys});
+    object_end = std::min(object_end, size_t(Py_TYPE(object)->tp_basicsize));
+    tensor_end = std::min(tensor_end, malloc_usable_size(tensor));
+  }
+  found.keys_at = place_of<uint64_t>(tensors, tensor_end);
+  found.tensor_at = found.keys_at ? place_of<uintptr_t>(objects, object_end) : 0;
+  t.direct = found;
+}
+
 void find_fast_functions(Torch &t) {
   for (PyObject *descriptor : {t.requires_grad, t.cdata})
     if (Py_TYPE(descriptor) != &PyGetSetDescr_Type) {
       t.requires_grad = t.cdata = nullptr;
       return;
     }
-  Dl_info library;
-  if (!dladdr(reinterpret_cast<void *>(t.api->dltensor_from_py_object_no_sync), &library)) return;
-  void *handle = dlopen(library.dli_fname, RTLD_LAZY | RTLD_NOLOAD); // searches what it depends on too; never closed
+  void *handle = library_of(t);
   if (!handle) return;
   void *is_neg = dlsym(handle, "_ZN2at6native6is_negERKNS_6TensorE"),
        *bytes = dlsym(handle, "aoti_torch_get_storage_size"), *offset = dlsym(handle, "aoti_torch_get_storage_offset");
@@ -156,7 +224,84 @@ static PyObject *requires_grad_of(PyObject *tensor) {
   return torch.requires_grad ? attribute(torch.requires_grad, tensor) : PyObject_GetAttr(tensor, requires_grad);
 }
 
+// What two ways of reading a tensor find.
+struct Found {
+  DType dtype;
+  api::Device device;
+  int32_t rank;
+  const int64_t *shape, *stride;
+  void *data;
+};
+
+// `rest(any, bytes, offset)`: as read_rest().
+template <class F> static bool take(const Found &found, F rest, api::Arg &arg, Dims &dims) {
+  int64_t count = 1, last = 0; // of elements; the index of the last one in memory
+  for (int d = 0; d < found.rank; ++d) {
+    dims.shape[d] = found.shape[d], dims.stride[d] = found.stride[d];
+    count *= found.shape[d];
+    last += (found.shape[d] - 1) * found.stride[d];
+  }
+  int64_t bytes = 0, offset = 0;
+  if (!rest(count != 0, bytes, offset)) return false;
+  // The storage may have been shrunk under the tensor, and then `data` is not even null if the tensor has an offset.
+  if (count && (!found.data || offset < 0 || (offset + last + 1) * info(found.dtype).bytes > bytes)) return false;
+  arg = {.kind = ArgKind::Tensor,
+         .dtype = found.dtype,
+         .device = found.device,
+         .rank = found.rank,
+         .shape = dims.shape,
+         .stride = dims.stride,
+         .data = found.data};
+  return true;
+}
+
+// The tensor of a Python object and what is known of its kind, or null.
+static const Direct::Known *known_of(PyObject *object, const void *&tensor) {
+  const Direct &direct = torch.direct;
+  if (!direct.tensor_at || !(tensor = word_at<const void *>(object, direct.tensor_at))) return nullptr;
+  const uint64_t keys = word_at<uint64_t>(tensor, direct.keys_at);
+  for (const Direct::Known &known : direct.known)
+    if (known.keys == keys) return &known;
+  return nullptr;
+}
+
+static void learn(PyObject *object, api::DeviceKind device) {
+  Direct &direct = torch.direct;
+  const void *tensor = nullptr;
+  constexpr size_t most = 4; // there are two kinds of a device: inference tensors are one
+  if (direct.known.size() < most && !known_of(object, tensor) && tensor)
+    direct.known.push_back({word_at<uint64_t>(tensor, direct.keys_at), device});
+}
+
+// `tensor`: a reference to it.
+static bool read_directly(const void *const *tensor, api::DeviceKind device, bool grad, api::Arg &arg, Dims &dims) {
+  const Direct &direct = torch.direct;
+  if (grad && direct.requires_grad(*tensor)) return false;
+  Found found;
+  int32_t dtype = 0, index = 0;
+  int64_t rank = 0, *shape = nullptr, *stride = nullptr;
+  if (direct.dtype(tensor, &dtype) || direct.rank(tensor, &rank) || rank > fast_rank) return false;
+  if (dtype < 0 || dtype >= int32_t(std::size(direct.dtypes)) || direct.dtypes[dtype] < 0) return false;
+  if (device == api::DeviceKind::Cuda && direct.device_index(tensor, &index)) return false;
+  if (direct.shape(tensor, &shape) || direct.stride(tensor, &stride) || direct.data(tensor, &found.data)) return false;
+  found.dtype = DType(direct.dtypes[dtype]), found.device = {device, index};
+  found.rank = int32_t(rank), found.shape = shape, found.stride = stride;
+  auto rest = [&](bool any, int64_t &bytes, int64_t &offset) {
+    return !any || (!torch.fast_storage_bytes(tensor, &bytes) && !torch.fast_offset(tensor, &offset));
+  };
+  return take(found, rest, arg, dims);
+}
+
+bool bump_version(PyObject *object) {
+  const void *tensor = nullptr;
+  if (!is_torch(object) || !known_of(object, tensor)) return false;
+  if (!torch.direct.is_inference(&tensor)) torch.direct.bump_version(&tensor); // else there is no version
+  return true;
+}
+
 bool read_torch(PyObject *tensor, bool grad, api::Arg &arg, Dims &dims) {
+  const void *self = nullptr;
+  if (const Direct::Known *known = known_of(tensor, self)) return read_directly(&self, known->device, grad, arg, dims);
   DLTensor view;
   if (torch.api->dltensor_from_py_object_no_sync(tensor, &view)) { // meta, sparse, quantised, under vmap, …
     PyErr_Clear();
@@ -166,23 +311,11 @@ bool read_torch(PyObject *tensor, bool grad, api::Arg &arg, Dims &dims) {
   const auto device = device_of(view.device);
   if (!dtype || !device || view.ndim > fast_rank) return false;
   if (grad && !is_false(requires_grad_of(tensor))) return false;
-  int64_t count = 1, last = 0; // of elements; the index of the last one in memory
-  for (int d = 0; d < view.ndim; ++d) {
-    dims.shape[d] = view.shape[d], dims.stride[d] = view.strides[d];
-    count *= view.shape[d];
-    last += (view.shape[d] - 1) * view.strides[d];
-  }
-  int64_t bytes = 0, offset = 0;
-  if (!read_rest(tensor, count != 0, bytes, offset)) return false;
-  // The storage may have been shrunk under the tensor, and then `data` is not even null if the tensor has an offset.
-  if (count && (!view.data || offset < 0 || (offset + last + 1) * info(*dtype).bytes > bytes)) return false;
-  arg = {.kind = ArgKind::Tensor,
-         .dtype = *dtype,
-         .device = *device,
-         .rank = view.ndim,
-         .shape = dims.shape,
-         .stride = dims.stride};
-  arg.data = static_cast<char *>(view.data) + view.byte_offset;
+  const Found found{*dtype,     *device,      view.ndim,
+                    view.shape, view.strides, view.data ? static_cast<char *>(view.data) + view.byte_offset : nullptr};
+  auto rest = [&](bool any, int64_t &bytes, int64_t &offset) { return read_rest(tensor, any, bytes, offset); };
+  if (!take(found, rest, arg, dims)) return false;
+  if (found.data) learn(tensor, device->kind);
   return true;
 }
 

@@ -9,7 +9,9 @@
 #include "runtime/elsewise.h"
 #include <dlpack/dlpack.h>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace elsewise::python {
@@ -30,6 +32,28 @@ struct Dims {
 
 enum class Owner : uint8_t { None, Torch, NumPy };
 
+/// How a tensor is read in C alone. Usable once find_direct() has seen, by tensors of which Python tells it, where a
+/// Python object keeps the pointer to its tensor and where that keeps its dispatch keys; all else is asked of functions
+/// that torch exports. Dispatch keys tell what kind of tensor it is (sparse, negated, fake, batched, …), so one with
+/// the keys of a tensor that the exchange API has read is as readable.
+struct Direct {
+  struct Known {
+    uint64_t keys;
+    api::DeviceKind device;
+  };
+
+  size_t tensor_at = 0, keys_at = 0; // bytes; tensor_at 0: not usable
+  std::vector<Known> known;
+  int8_t dtypes[64] = {}; // by torch's number: ours, -1 where there is none
+  // Of a tensor (the pointer): c10::TensorImpl::requires_grad. Of a reference to one: the rest.
+  bool (*requires_grad)(const void *) = nullptr;
+  bool (*is_inference)(const void *) = nullptr;
+  void (*bump_version)(const void *) = nullptr;
+  int32_t (*dtype)(const void *, int32_t *) = nullptr, (*device_index)(const void *, int32_t *) = nullptr;
+  int32_t (*rank)(const void *, int64_t *) = nullptr, (*data)(const void *, void **) = nullptr;
+  int32_t (*shape)(const void *, int64_t **) = nullptr, (*stride)(const void *, int64_t **) = nullptr;
+};
+
 /// What the fast path needs of torch, handed over by elsewise/_torch.py once torch is imported. All are null before.
 /// Never freed.
 struct Torch {
@@ -41,6 +65,7 @@ struct Torch {
   // `cdata` tells. All or none; none: a torch that lacks one of them, and the methods above answer.
   bool (*fast_is_neg)(const void *) = nullptr; // at::native::is_neg
   int32_t (*fast_storage_bytes)(const void *, int64_t *) = nullptr, (*fast_offset)(const void *, int64_t *) = nullptr;
+  Direct direct;
   PyObject *grad_enabled = nullptr, *dispatch_depth = nullptr, *function_depth = nullptr; // functions of no argument
   PyObject *forward_ad = nullptr; // the module that knows whether tangents may exist
   PyObject *bump = nullptr, *empty_strided = nullptr, *threads = nullptr;
@@ -56,6 +81,9 @@ struct NumPy {
 };
 /// Looks for the functions of no Python call in the library that the exchange API is of.
 void find_fast_functions(Torch &);
+/// Looks for what Torch::direct needs. `samples`: tensors of various kinds, each with its dispatch keys; none: nothing
+/// is found.
+void find_direct(Torch &, std::span<const std::pair<PyObject *, uint64_t>> samples);
 extern Torch torch;
 extern NumPy numpy;
 
@@ -64,6 +92,8 @@ inline bool is_torch(PyObject *o) { return Py_TYPE(o) == torch.tensor || Py_TYPE
 /// True if nothing stands between a tensor and its memory: no dispatch or function mode is active. Sets `grad` to
 /// whether grad mode is on.
 bool torch_is_plain(bool &grad);
+/// Tells autograd that a tensor's data changed. False: nothing was done, and torch.bump is to be asked.
+bool bump_version(PyObject *tensor);
 /// False, with no Python error set: this tensor is for the slow path. `grad`: grad mode is on.
 bool read_torch(PyObject *tensor, bool grad, api::Arg &, Dims &);
 /// The same for an array, whose buffer stays exported until release. `writable`: it is `out`.

@@ -27,7 +27,7 @@ try:
 except ModuleNotFoundError as _missing:
     if _missing.name != "numpy" or TYPE_CHECKING:
         raise
-    _elsewise.register_package(None, _errors.fault, None, None)  # so that `doctor` can say what fails
+    _elsewise.register_package(None, _errors.fault, None, None, None)  # so that `doctor` can say what fails
 
     def __getattr__(name: str) -> Any:
         """Without NumPy only `doctor` has its use, and says so; any other name says what is missing."""

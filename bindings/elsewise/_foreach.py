@@ -54,13 +54,18 @@ def _foreach(self: Kernel, args: tuple[Any, ...], out: Any, stream: Any, kwargs:
         return _elsewise.foreach(self, given, outs, on)
     with _torch.plain(torch):
         results = _elsewise.foreach(self, given, outs, on)
-        if outs is not None:
-            _torch.written(torch, *[tensor for tensor in outs if isinstance(tensor, torch.Tensor)])
         if on is not None:
             for tensor in [*results, *(value for each in lists.values() for value in each)]:
                 if isinstance(tensor, torch.Tensor) and tensor.is_cuda:
                     _call.record(torch, on, tensor)
     return results
+
+
+def written(outs: list[Any]) -> None:
+    """Tells autograd, for C, of what was written that it cannot tell itself."""
+    torch = _torch.loaded()
+    if torch is not None:
+        _torch.written(torch, *[tensor for tensor in outs if isinstance(tensor, torch.Tensor)])
 
 
 def read(name: str, value: Any, writable: bool) -> _elsewise.View | bool | int | float:

@@ -19,7 +19,7 @@ from ._elsewise import Kernel
 from ._explain import Explanation, explain
 from ._pointer import Pointer, ptr
 
-_elsewise.register_package(_call.call, _errors.fault, _numpy.allocate, _foreach.read)
+_elsewise.register_package(_call.call, _errors.fault, _numpy.allocate, _foreach.read, _foreach.written)
 _elsewise.register_numpy(
     np.ndarray,
     np.empty,

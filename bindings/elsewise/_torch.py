@@ -58,6 +58,7 @@ def _register(torch: Any) -> None:
             "is_neg": base.is_neg,
             "requires_grad": base.requires_grad,
             "cdata": base._cdata,
+            "samples": _samples(torch),
             "is_grad_enabled": torch.is_grad_enabled,
             "dispatch_depth": internal._len_torch_dispatch_stack,
             "function_depth": internal._len_torch_function_stack,
@@ -70,6 +71,21 @@ def _register(torch: Any) -> None:
             "cuda": [torch.device("cuda", ordinal) for ordinal in range(64)],
         }
     )
+
+
+def _samples(torch: Any) -> list[tuple[Tensor, int]]:
+    """Tensors of several kinds, each with its dispatch keys as a number, by which C finds its way in a tensor. None if
+    this torch does not tell."""
+    try:
+        keys = torch._C._dispatch_keys
+        with torch._C.DisableTorchFunction():
+            plain = torch.empty((2, 3), device="cpu")
+            with torch.inference_mode():
+                inference = torch.empty(5, device="cpu")
+            kinds = [plain, torch.nn.Parameter(plain), torch._neg_view(plain), inference, torch.empty(7, device="meta")]
+            return [(tensor, keys(tensor).raw_repr()) for tensor in kinds]
+    except (AttributeError, RuntimeError, TypeError):
+        return []
 
 
 def plain(torch: Any) -> contextlib.AbstractContextManager[Any]:

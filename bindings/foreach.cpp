@@ -2,8 +2,8 @@
 // A list of calls of one kernel, read in C as single calls are, since a list may hold hundreds of small tensors. What
 // is not understood at once is read by the package, an argument at a time.
 #include "kernel_type.h"
+#include <algorithm>
 #include <deque>
-#include <unordered_map>
 
 namespace elsewise::python {
 
@@ -19,15 +19,31 @@ class Numbers {
 public:
   /// `equal(n)`: it equals that of number n.
   template <class F> uint32_t of(uint64_t hash, F equal) {
-    for (auto [at, end] = all_.equal_range(hash); at != end; ++at)
-      if (equal(at->second)) return at->second;
-    const uint32_t next = uint32_t(all_.size());
-    all_.emplace(hash, next);
-    return next;
+    if (2 * hashes_.size() >= places_.size()) grow();
+    uint32_t *place = first(hash);
+    for (; *place != none; place = next(place))
+      if (hashes_[*place] == hash && equal(*place)) return *place;
+    *place = uint32_t(hashes_.size());
+    hashes_.push_back(hash);
+    return *place;
   }
 
 private:
-  std::unordered_multimap<uint64_t, uint32_t> all_;
+  static constexpr uint32_t none = ~0u;
+
+  uint32_t *first(uint64_t hash) { return &places_[hash & (places_.size() - 1)]; }
+  uint32_t *next(uint32_t *place) { return place == &places_.back() ? places_.data() : place + 1; }
+  void grow() {
+    places_.assign(std::max<size_t>(2 * places_.size(), 64), none); // a power of two
+    for (uint32_t n = 0; n < hashes_.size(); ++n) {
+      uint32_t *place = first(hashes_[n]);
+      while (*place != none) place = next(place);
+      *place = n;
+    }
+  }
+
+  std::vector<uint64_t> hashes_; // by number
+  std::vector<uint32_t> places_; // at least half of them free
 };
 
 /// All that a plan depends on of arguments, as a number each: lists of tensors of one layout are usual, and of a few.

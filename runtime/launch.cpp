@@ -2,6 +2,7 @@
 // A plan's launches: the variant for a class of pointers, its launch arguments, and what host values put into them. It
 // starts nothing.
 #include "compiler/ir/walk.h"
+#include "runtime/cuda/geometry.h"
 #include "runtime/spec.h"
 #include <algorithm>
 #include <cmath>
@@ -25,10 +26,10 @@ PointerClass classify(const Plan &plan, const Call &call) {
       c.alias |= uint64_t(1) << a;
   if (plan.machine == Machine::Cpu) return c;
   const Form &form = planned_form(plan, c.alias);
-  const uintptr_t v = form.vector, phase = out / uintptr_t(bytes(plan.dtype)) % v;
+  const int64_t phase = vector_phase(out, bytes(plan.dtype), form.vector);
   for (size_t a = 0; a < plan.operands.size(); ++a)
     if (form.args[a] == Access::Vector && plan.operands[a].tensor && !(c.alias >> a & 1) &&
-        address(a) / uintptr_t(plan.operands[a].bytes) % v != phase)
+        vector_phase(address(a), plan.operands[a].bytes, form.vector) != phase)
       c.scalar |= uint64_t(1) << a;
   return c;
 }

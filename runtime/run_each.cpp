@@ -6,6 +6,7 @@
 #include <cstring>
 #include <deque>
 #include <unordered_map>
+#include <utility>
 
 namespace elsewise::api {
 
@@ -76,6 +77,15 @@ std::string in_list(size_t index, const std::string &message) {
   return "in call " + std::to_string(index) + " of the list: " + message;
 }
 
+/// What calls of a list that have the same code and the same values share.
+struct Listed {
+  Ready ready;
+  // Of the last of them that went into a ListLaunch: the blocks hold for all that begin alike.
+  int64_t shift = -1;
+  unsigned blocks = 0;
+  LiveRanges live;
+};
+
 /// Fills launches over a list, of one variant.
 class ListLaunch {
 public:
@@ -84,21 +94,23 @@ public:
         // Zeros where no item stands: nothing reads them, but nothing unwritten goes to the driver.
         bytes_(layout_.bytes) {}
 
-  std::string add(const Plan &plan, const Call &call, Ready &ready) {
+  std::string add(const Plan &plan, const Call &call, Listed &listed) {
     const Kernel &k = variant_.kernel;
-    const Geometry g =
-        geometry(k, k.form, plan.loop.rows, plan.loop.extent, reinterpret_cast<uintptr_t>(call.out->data));
-    put_pointers(call, ready);
-    if (ready.launch->shift >= 0) ready.slots[ready.launch->shift].integer = g.shift;
-    if (!variant_.cut) return add(ready, 0, g.grid);
-    if (live_of_ != &ready || live_shift_ != g.shift) {
-      live_ = live_ranges(k, ready.cut->segments, plan.loop.extent, g.shift, live_blocks_);
-      live_of_ = &ready, live_shift_ = g.shift;
+    Ready &ready = listed.ready;
+    const uintptr_t out = reinterpret_cast<uintptr_t>(call.out->data);
+    if (const int64_t shift = vector_phase(out, bytes(plan.dtype), k.form.vector); listed.shift != shift) {
+      listed.shift = shift;
+      listed.blocks = geometry(k, k.form, plan.loop.rows, plan.loop.extent, out).grid;
+      if (variant_.cut) listed.live = live_ranges(k, ready.cut->segments, plan.loop.extent, shift, listed.blocks);
+      if (ready.launch->shift >= 0) ready.slots[ready.launch->shift].integer = shift;
     }
+    put_pointers(call, ready);
+    if (!variant_.cut) return add(ready, 0, listed.blocks);
+    const LiveRanges &live = listed.live;
     std::string error;
-    for (size_t r = 0; r < 4 && live_.begin[r] != ~0u && error.empty(); ++r) {
-      const unsigned end = r + 1 < 4 && live_.begin[r + 1] != ~0u ? live_.begin[r + 1] : live_blocks_;
-      error = add(ready, live_.first[r], end - live_.begin[r]);
+    for (size_t r = 0; r < 4 && live.begin[r] != ~0u && error.empty(); ++r) {
+      const unsigned end = r + 1 < 4 && live.begin[r + 1] != ~0u ? live.begin[r + 1] : listed.blocks;
+      error = add(ready, live.first[r], end - live.begin[r]);
     }
     return error;
   }
@@ -137,11 +149,6 @@ private:
   std::vector<uint8_t> bytes_;
   unsigned grid_ = 0;
   int count_ = 0;
-  // Of the last call: those that share what they are ready with, and begin alike, have the same.
-  LiveRanges live_;
-  unsigned live_blocks_ = 0;
-  const Ready *live_of_ = nullptr;
-  int64_t live_shift_ = 0;
 };
 
 } // namespace
@@ -154,6 +161,7 @@ Result<bool> run_each(std::span<const Plan *const> plans, std::span<const Call> 
   const Device device = plans[0]->device;
   const bool cuda = plans[0]->machine == Machine::Cuda;
   std::vector<Touched> touched;
+  touched.reserve(cuda ? calls.size() : 0);
   for (size_t k = 0; k < calls.size(); ++k) {
     if (!calls[k].out) return fault<bool>(Fault::Type, in_list(k, "run_each() needs an `out`"), *plans[k]->spec);
     if (plans[k]->device != device)
@@ -165,29 +173,26 @@ Result<bool> run_each(std::span<const Plan *const> plans, std::span<const Call> 
   }
   // What one call writes and another reads comes in the order of the list, so each is a launch of its own.
   const bool together = cuda && !entangled(std::move(touched));
-  std::deque<Ready> made;
-  std::vector<Ready *> ready(calls.size());
-  std::unordered_map<const Plan *, size_t> latest; // calls before the last one, by plan
+  std::deque<Listed> made;
+  std::vector<Listed *> listed(calls.size());
+  // The latest call of each plan: tensors of one layout are usual, and tensors of a few layouts in turn.
+  std::unordered_map<const Plan *, size_t> latest;
+  size_t *latest_of_plan = nullptr;
   for (size_t k = 0; k < calls.size(); ++k) {
     if (std::string wrong = wrong_window(*plans[k], calls[k]); !wrong.empty())
       return fault<bool>(Fault::Value, in_list(k, wrong), *plans[k]->spec);
     const bool many = together && plans[k]->form.rows == 0 && !plans[k]->form.window;
-    // Tensors of one layout are usual, and tensors of a few layouts in turn.
-    size_t like = k ? k - 1 : 0; // a call of the same plan, or this one
-    if (k > 0 && plans[k] != plans[k - 1]) {
-      latest[plans[k - 1]] = k - 1;
-      const auto found = latest.find(plans[k]);
-      like = found == latest.end() ? k : found->second;
-    }
-    if (like != k && serves(*plans[k], *ready[like]->launch, calls[k], many) &&
+    if (k == 0 || plans[k] != plans[k - 1]) latest_of_plan = &latest.try_emplace(plans[k], k).first->second;
+    const size_t like = std::exchange(*latest_of_plan, k);
+    if (like != k && serves(*plans[k], *listed[like]->ready.launch, calls[k], many) &&
         same_on_host(*plans[k], calls[k], calls[like])) {
-      if (std::string wrong = wrong_memory(*plans[k], *ready[like]->launch, calls[k]); !wrong.empty())
+      listed[k] = listed[like];
+      if (std::string wrong = wrong_memory(*plans[k], *listed[k]->ready.launch, calls[k]); !wrong.empty())
         return fault<bool>(Fault::Value, in_list(k, wrong), *plans[k]->spec);
-      ready[k] = ready[like];
       continue;
     }
-    ready[k] = &made.emplace_back();
-    auto good = get_ready(*plans[k], calls[k], many, *ready[k]);
+    listed[k] = &made.emplace_back();
+    auto good = get_ready(*plans[k], calls[k], many, listed[k]->ready);
     if (good) continue;
     good.message = in_list(k, good.message);
     return good;
@@ -196,16 +201,16 @@ Result<bool> run_each(std::span<const Plan *const> plans, std::span<const Call> 
   std::vector<std::unique_ptr<ListLaunch>> lists; // by variant: few
   for (size_t k = 0; k < calls.size(); ++k) {
     if (plans[k]->count == 0) continue;
-    if (!ready[k]->launch->many) {
+    if (!listed[k]->ready.launch->many) {
       Call call = calls[k];
       call.stream = calls[0].stream;
-      if (auto started = start(*plans[k], call, *ready[k]); !started) return started;
+      if (auto started = start(*plans[k], call, listed[k]->ready); !started) return started;
       continue;
     }
-    const Variant &variant = *ready[k]->launch->variant;
+    const Variant &variant = *listed[k]->ready.launch->variant;
     auto list = std::find_if(lists.begin(), lists.end(), [&](const auto &l) { return &l->variant() == &variant; });
     if (list == lists.end()) list = lists.insert(list, std::make_unique<ListLaunch>(variant, device, calls[0].stream));
-    if (std::string error = (*list)->add(*plans[k], calls[k], *ready[k]); !error.empty())
+    if (std::string error = (*list)->add(*plans[k], calls[k], *listed[k]); !error.empty())
       return fault<bool>(Fault::Environment, std::move(error), *plans[k]->spec);
   }
   for (const auto &list : lists)

@@ -14,7 +14,7 @@ Geometry geometry(const Kernel &kernel, const Form &form, int64_t rows, int64_t 
                   std::span<const int64_t> out_row_strides, std::span<const int64_t> row_lengths) {
   Geometry g;
   const int64_t v = form.vector;
-  g.shift = int64_t(out_address / bytes(kernel.outputs[0]) % v);
+  g.shift = vector_phase(out_address, bytes(kernel.outputs[0]), v);
   if (rows <= 0 || extent <= 0) return g;
   if (form.rows == 0 || form.flat) {
     g.grid = unsigned(ceil_div(rows * extent + g.shift, block_threads * v));

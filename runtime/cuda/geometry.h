@@ -3,6 +3,7 @@
 // CPU shim share. It calls no driver.
 #pragma once
 #include "compiler/ir/abi.h"
+#include <bit>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,11 @@ struct Geometry {
                        // element of `out` and that element
   unsigned blocks = 1; // SlotKind::Blocks: blocks along the inner axis
 };
+
+/// Elements between the last boundary of `vector` elements (a power of two) of a dtype and an address.
+inline int64_t vector_phase(uintptr_t address, int bytes, int64_t vector) {
+  return int64_t(address >> std::countr_zero(unsigned(bytes))) & (vector - 1);
+}
 
 /// `out_row_strides`: out's strides along the row axes, in elements (row form only). They tell whether every row starts
 /// at the same place in its vector; without them the worst is assumed, which costs blocks but is always right.

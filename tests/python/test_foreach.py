@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import elsewise as ew
 import numpy as np
 import pytest
 import torch
+from elsewise import _elsewise, _torch
 
 RULE = "i<n/4: x*0.5; i>=n-n/4: x*g; else x"
 
@@ -183,3 +186,107 @@ def test_any_list_may_be_worked_in_place_and_tensors_resized_between() -> None:
         y.resize_(1000).fill_(1.0)
     k.foreach(xs, y=ys, out=[ys[0], xs[1]])
     assert bool((ys[0] == 6).all()) and bool((xs[1] == 6).all()) and bool((ys[1] == 1).all())
+
+
+@pytest.fixture(params=["direct", "exchange", "methods"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """How C reads tensors: in torch's memory, by the exchange API as a torch needs that keeps to itself what kinds its
+    tensors are, or by methods alone."""
+    if request.param != "direct":
+        monkeypatch.setattr(_torch, "_samples", lambda torch: [])
+    if request.param == "methods":  # an attribute that is no descriptor of C's
+        register = _elsewise.register_torch
+        monkeypatch.setattr(_elsewise, "register_torch", lambda parts: register(parts | {"cdata": property()}))
+    _torch._register(torch)
+    yield request.param
+    monkeypatch.undo()
+    _torch._register(torch)
+
+
+def test_every_way_of_reading_gives_the_same(way: str) -> None:
+    k = ew.kernel("x*g")
+    kinds: list[Any] = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int32, torch.uint8]
+    for _ in range(2):  # the kinds of tensors are learnt in the first
+        xs = [torch.arange(2 + j % 5).to(kinds[j % 6]) for j in range(30)]
+        xs += [torch.arange(12.0).reshape(3, 4).t(), torch.arange(9.0)[2::3], torch.empty(0), torch.tensor(2.0)]
+        expected = [x * 2 for x in xs]
+        versions = [x._version for x in xs]
+        k.foreach(xs, out=xs, g=2)
+        assert all(torch.equal(x, e) for x, e in zip(xs, expected, strict=True))
+        assert [x._version - v for x, v in zip(xs, versions, strict=True)] == [1] * len(xs)
+
+
+def test_every_way_of_reading_refuses_the_same(way: str) -> None:
+    k = ew.kernel("x*2")
+    with torch.inference_mode():
+        inference = torch.ones(4)
+    good = [torch.ones(4), inference]
+    k.foreach(good, out=good)
+    makers: list[Any] = [
+        lambda: torch._neg_view(torch.ones(4)),
+        lambda: torch.ones(4, requires_grad=True),
+        lambda: torch.nn.Parameter(torch.ones(4)),
+        lambda: torch.ones(4, dtype=torch.complex64).conj(),
+        lambda: torch.ones(4).to_sparse(),
+        lambda: torch.ones(4, device="meta"),
+        lambda: torch.quantize_per_tensor(torch.ones(4), 0.1, 0, torch.qint8),
+        lambda: torch.ones(1).expand(4),
+        shrunk,
+        shrunk_with_offset,
+    ]
+    for make in makers:
+        bad = make()
+        with pytest.raises((TypeError, ValueError, RuntimeError)):
+            k.foreach([*good, bad], out=[*good, bad])
+        with pytest.raises((TypeError, ValueError, RuntimeError)):
+            k(bad, out=bad)
+    assert all(x.tolist() == [2.0] * 4 for x in good)
+
+    def inside(x: torch.Tensor) -> torch.Tensor:
+        return k.foreach([x])[0]  # type: ignore[no-any-return]
+
+    with pytest.raises(TypeError, match=r"torch\.vmap"):
+        torch.vmap(inside)(torch.ones(2, 4))
+
+
+def test_a_write_in_place_is_noticed_by_autograd(way: str) -> None:
+    weight, x = torch.ones(3, requires_grad=True), [torch.ones(3), torch.ones(3)]
+    for kernel in (lambda: ew.kernel("x*2").foreach(x, out=x), lambda: ew.kernel("x*2")(x[0], out=x[0])):
+        loss = (weight * x[0]).sum()
+        kernel()
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            loss.backward()
+
+
+def test_a_tensor_may_stand_in_a_list_more_than_once() -> None:
+    x = torch.ones(3)
+    version = x._version
+    ew.kernel("x*2").foreach([x, x, x], out=[x, x, x])
+    assert x.tolist() == [8.0] * 3
+    assert x._version > version
+
+
+def test_many_layouts_in_turn_and_numbers_that_change_between_them() -> None:
+    k = ew.kernel("i<m: x*g; else x")
+    xs = [torch.arange(float(1 + j % 150)).reshape(1, -1) if j % 3 else torch.arange(1.0 + j % 150) for j in range(400)]
+    ms, gs = [j // 7 % 5 for j in range(400)], [float(j // 3 % 4) for j in range(400)]
+    expected = [k(x, m=m, g=g) for x, m, g in zip(xs, ms, gs, strict=True)]
+    assert all(map(torch.equal, k.foreach(xs, m=ms, g=gs), expected))
+    k.foreach(xs, m=ms, g=gs, out=xs)
+    assert all(map(torch.equal, xs, expected))
+
+
+def test_threads_call_one_kernel_on_lists_of_their_own() -> None:
+    k = ew.kernel("x + 1")
+    lists = [[torch.zeros(1 + (j + t) % 20) for j in range(200)] for t in range(4)]
+
+    def work(xs: list[torch.Tensor]) -> None:
+        for _ in range(50):
+            k.foreach(xs, out=xs)
+
+    threads = [threading.Thread(target=work, args=(xs,)) for xs in lists]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(bool((x == 50).all()) for xs in lists for x in xs)

@@ -349,3 +349,84 @@ def test_a_guard_on_a_magnitude_keeps_reads_in_bounds(torch: Any) -> None:
     assert torch.equal(
         ew.kernel("0 <= abs(v) < len(s): s[abs(v)]; else 7")(v=v, s=s), torch.full((1000,), 7.0, device="cuda")
     )
+
+
+NUMBERS = [0.0, -0.0, float("nan"), 1.0, -1.0, float("inf"), -float("inf"), 1e-7, -3.5]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "-sign(x)",
+        "sign(x)*-1.0",
+        "where(x<0, 1, -0.0)",
+        "where(x<0, -0.0, 1)",
+        "where(x<0, -1, -0.0)",
+        "-where(x<0, 1.0, 0.0)",
+        "-f32(x<0)",
+        "f32(x<0)/-2",
+        "round(where(x<0, 1.0, -0.25))",
+        "x < 0: 1; else -0.0",
+        "x < 0: -0.0; else -1",
+        "-(x*where(y<0, 1.0, 0.0))",
+        "-(where(y<0, 1.0, 0.0)/x)",
+        "-(x*sign(y))",
+        "-((x*0.5)*(0-where(y<x, -1.0, 0.0)))",
+        "f32(where(x<0, f64(1), f64(-1e-60)))",
+        "f32(bf16(where(x<0, 1.0, -1e-45)))",
+        "copysign(where(x<0, 1, 0), -1)",
+        "where(x<0, 1, 0)*where(y<0, -1, 1)",
+        "i%2 == 0: -sign(x); else sign(x)",
+    ],
+)
+def test_a_zero_below_zero_beside_one(torch: Any, rule: str, dtype: str) -> None:
+    """ptxas chooses between constants of magnitudes 1 and 0 as if no zero had a sign, where it sees them."""
+    x = torch.tensor(NUMBERS * 9, dtype=getattr(torch, dtype))
+    y = torch.tensor([n for n in NUMBERS for _ in NUMBERS], dtype=x.dtype)
+    kernel = ew.kernel(rule)
+    given = {"x": x, "y": y}
+    given = {name: given[name] for name in kernel.arguments}
+    want = kernel(**given)
+    got = kernel(**{name: t.cuda() for name, t in given.items()}).cpu()
+    number = want == want
+    assert torch.equal(number, got == got)
+    assert torch.equal(want[number], got[number]) and torch.equal(want[number].signbit(), got[number].signbit())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "0 <= abs(x)",
+        "abs(x) >= -0.0",
+        "-1 < abs(x)",
+        "-abs(x) <= 0",
+        "abs(x)*0.5 >= 0",
+        "abs(x*0.5) >= 0",
+        "copysign(x, 1) >= 0",
+        "-copysign(x, -1) >= 0",
+        "where(x > 1, 2, abs(x)) >= 0",
+        "min(abs(x), 5) >= 0",
+        "max(abs(x), 5) >= 0",
+        "abs(x) >= -abs(x - 1)",
+        "abs(x) >= 0: 1; else 2",
+        "not (abs(x) >= 0)",
+        "abs(x) >= 0 and x < 2",
+        "sqrt(x) >= 0",
+        "x*x >= 0",
+        "exp(x) >= 0",
+        "abs(floor(x)) > -1",
+    ],
+)
+def test_a_magnitude_may_be_no_number(torch: Any, rule: str, dtype: str) -> None:
+    """ptxas takes the magnitude of a NaN to be at least 0, where it sees a magnitude: in rows, strided, and alone."""
+    bits = torch.arange(65536, dtype=torch.int32)
+    x = torch.cat([(bits << 16).view(torch.float32), torch.tensor(NUMBERS)]).to(getattr(torch, dtype))
+    kernel = ew.kernel(rule)
+    want = kernel(x)
+    assert torch.equal(kernel(x.cuda()).cpu(), want)
+    strided = torch.stack([x, x], 1).cuda()[:, 0]
+    assert torch.equal(kernel(strided).cpu(), want)
+    rows = torch.stack([x[:65536].reshape(256, 256)] * 3).cuda().permute(2, 1, 0)
+    assert torch.equal(kernel(rows).cpu(), kernel(rows.cpu()))

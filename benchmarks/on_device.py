@@ -7,9 +7,10 @@ bars are met.
     python benchmarks/on_device.py --plot=RESULT.json
 
 Each result is compared with torch's before it is timed. A time is the median of at least 11 calls, each between two
-events, the works of a row in turn; below 2^22 elements after a write of 256 MB where the script in benchmarks/peers that
-a bar is from does so. Beside it stand the time behind a busy device, without the caller's own, and the time after that write at every size. Rows are
-printed as they end; table, JSON and plots are kept in benchmarks/results/. Quote ratios of one run, never times of two.
+events, the works of a row in turn; below 2^22 elements after a write of 256 MB where the script in benchmarks/peers
+that the bar is from does so. Beside it stand the time behind a busy device, without the caller's own, and the time
+after that write at every size. Rows are printed as they end; table, JSON and plots are kept in benchmarks/results/.
+Quote ratios of one run, never times of two.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ std::vector<Diagnostic> convert(const std::vector<elsewise::Diagnostic> &from, c
     const LineColumn begin = source.position(d.where.begin), end = source.position(d.where.end);
     made.line = begin.line, made.column = begin.column, made.end_line = end.line, made.end_column = end.column;
     for (const elsewise::FixIt &f : d.fixits)
-      made.fixits.push_back({f.where.begin, f.where.end, f.replacement, f.label});
+      made.fixits.push_back({f.where.begin, f.where.end, apart(f, source), f.label});
     to.push_back(std::move(made));
   }
   return to;

@@ -53,6 +53,10 @@ private:
   unsigned errors_ = 0;
 };
 
+/// The fix-it's replacement, with a space where it would make one word with what it is put beside: `else-1` reads
+/// `else i16(-1)` afterwards.
+std::string apart(const FixIt &, const Source &);
+
 /// `file:line:column: error: message [slug]`, the source line, a caret line under the right characters, then fix-its,
 /// each shown in its line, and the note.
 std::string render(const Diagnostic &, const Source &);

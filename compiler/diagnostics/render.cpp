@@ -4,6 +4,7 @@
 #include "compiler/diagnostics/diagnostic.h"
 #include "compiler/source/utf8.h"
 #include <algorithm>
+#include <cctype>
 
 namespace elsewise {
 namespace {
@@ -93,12 +94,26 @@ std::string applied(const FixIt &fix, const Source &source) {
   const size_t begin = std::min<size_t>(fix.where.begin, text.size()),
                end = std::min<size_t>(fix.where.end, text.size());
   std::string line(text.substr(start, begin - start));
-  line += fix.replacement;
+  line += apart(fix, source);
   if (end < stop) line += text.substr(end, stop - end);
   return shown(line, begin - start);
 }
 
 } // namespace
+
+std::string apart(const FixIt &fix, const Source &source) {
+  const std::string_view text = source.text();
+  auto word = [](std::string_view s, size_t at) {
+    const auto c = at < s.size() ? uint8_t(s[at]) : uint8_t(0);
+    return std::isalnum(c) || c == '_' || c >= 0x80;
+  };
+  const std::string &put = fix.replacement;
+  if (put.empty()) return put;
+  const size_t begin = fix.where.begin, end = fix.where.end;
+  const bool left = begin > 0 && word(text, begin - 1) && word(put, 0) && (begin == end || !word(text, begin));
+  const bool right = end > 0 && word(text, end) && word(put, put.size() - 1) && (begin == end || !word(text, end - 1));
+  return (left ? " " : "") + put + (right ? " " : "");
+}
 
 std::string render(const Diagnostic &d, const Source &source) {
   const LineColumn at = source.position(d.where.begin);

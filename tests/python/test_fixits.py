@@ -86,3 +86,12 @@ def test_every_fixit_mends(spec: str, kinds: tuple[tuple[str, str], ...]) -> Non
             assert len(left) <= len(hopeless), (diagnostic.code, fixit.label, mended, left)
             if len(found) == 1:
                 assert not left, (diagnostic.code, fixit.label, mended, left)
+
+
+def test_words_stay_apart() -> None:
+    """What a fix-it puts beside a word does not become one with it."""
+    with pytest.raises(ew.SpecError) as caught:
+        ew.kernel("i<3: u8(0); else-1")(shape=5)
+    fixit = caught.value.diagnostics[0].fixits[0]
+    assert fixit.apply("i<3: u8(0); else-1") == "i<3: u8(0); else i16(-1)"
+    assert "`i<3: u8(0); else i16(-1)`" in str(caught.value)

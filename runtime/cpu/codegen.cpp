@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pass list and the options of code generation. Nothing here may allow fused, reordered or approximate arithmetic.
 #include "runtime/cpu/codegen.h"
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
@@ -21,7 +22,9 @@
 #include "llvm/Transforms/Scalar/LICM.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
 #include "llvm/Transforms/Vectorize/LoopVectorize.h"
+#include <algorithm>
 #include <mutex>
 
 namespace elsewise {
@@ -108,6 +111,18 @@ static void show_conversions(Function &function) {
   }
 }
 
+// Loops that work in 128 bits stay as they are: the code generator of LLVM 23 divides by zero over vectors of such
+// numbers, and no CPU has any.
+static void keep_wide_loops(Function &function, FunctionAnalysisManager &functions) {
+  for (Loop *loop : functions.getResult<LoopAnalysis>(function).getLoopsInPreorder()) {
+    const bool wide = std::any_of(loop->block_begin(), loop->block_end(), [](BasicBlock *block) {
+      return std::any_of(block->begin(), block->end(),
+                         [](const Instruction &i) { return i.getType()->isIntegerTy(128); });
+    });
+    if (wide) addStringMetadataToLoop(loop, "llvm.loop.isvectorized", 1);
+  }
+}
+
 void optimise(Module &module, TargetMachine &machine) {
   keep_divisions_outside();
   module.setTargetTriple(machine.getTargetTriple());
@@ -140,6 +155,7 @@ void optimise(Module &module, TargetMachine &machine) {
       functions.invalidate(f, first.run(f, functions));
       settle_phis(f);
       forget_flags(f);
+      keep_wide_loops(f, functions);
       passes.run(f, functions);
       show_conversions(f);
       forget_flags(f);

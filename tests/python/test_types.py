@@ -472,3 +472,15 @@ def test_a_zero_keeps_its_sign_through_a_least() -> None:
     ):
         got = np.asarray(ew.kernel(spec)(x=x))
         assert np.array_equal(got, want) and np.array_equal(np.signbit(got), np.signbit(want)), (spec, got)
+
+
+def test_indexes_of_128_bits_beside_f16() -> None:
+    """A loop in 128 bits, whose values become halves: LLVM 23 cannot make vectors of it."""
+    rule = ew.kernel(
+        "i >= n/6: (border() + n) + (border() - 2); i*i*k*4611686018427387904 <= n*8000000000000000000: 1; else 2"
+    )
+    x = np.ones((33, 1), np.float16)
+    result = rule(k=-3, out=x)
+    assert result.dtype == np.float16 and result[:5].ravel().tolist() == [1.0] * 5
+    inside = np.minimum(np.arange(33), 32 - np.arange(33))
+    assert result.ravel().tolist()[6:] == (2.0 * np.minimum(inside, 0) + 31)[6:].tolist()

@@ -112,7 +112,7 @@ TEST(Render, FixItsShowTheirLine) {
                                "help: add one: `j = 4: y + 1`\n"
                                "note: a note\n");
   const Diagnostic across{Code::EmptySpec, Severity::Warning, {0, 1}, "m", {{{5, 11}, "q", "join"}}, ""};
-  EXPECT_EQ(render(across, source), "rule.ew:1:1: warning: m [empty-spec]\ni<3: x\n^\nhelp: join: `i<3: q4: y`\n");
+  EXPECT_EQ(render(across, source), "rule.ew:1:1: warning: m [empty-spec]\ni<3: x\n^\nhelp: join: `i<3: q 4: y`\n");
 }
 
 TEST(DidYouMean, OnlyWhatIsNear) {

@@ -487,16 +487,21 @@ def plot(result: Path) -> int:
     title = f"{kept['device'].split(',')[0]}, {kept['date'].split()[0]}, {kept['versions'].split(',')[0]}"
     drawn = [r for r in kept["rows"] if "times" in r and r["row"] != "growth"]
     if drawn:
+        most = 2.2  # what is beyond is told as a number, or it would squash the others
         figure, axes = pyplot.subplots(figsize=(10, 1 + 0.36 * len(drawn)))
         for k, row in enumerate(drawn):
             idle = row["times"]["idle"]
             rest = {n: t for n, t in idle.items() if n not in (COPY, OURS, "torch.mul")}
             best = min(rest, key=lambda name: rest[name], default=None)
-            axes.barh(k - 0.2, idle[OURS] / idle[COPY], 0.38, color="#1f77b4", label="elsewise" if k == 0 else None)
+            ours = idle[OURS] / idle[COPY]
+            axes.barh(k - 0.2, min(ours, most), 0.38, color="#1f77b4", label="elsewise" if k == 0 else None)
+            if ours > most:
+                axes.text(most, k - 0.2, f" {ours:.1f}", va="center", fontsize=7)
             if best is not None:
                 share = rest[best] / idle[COPY]
-                axes.barh(k + 0.2, share, 0.38, color="#c7c7c7", label="best peer" if k == 0 else None)
-                axes.text(share, k + 0.2, f" {best}", va="center", fontsize=7)
+                axes.barh(k + 0.2, min(share, most), 0.38, color="#c7c7c7", label="best peer" if k == 0 else None)
+                number = f" {share:.1f}" if share > most else ""
+                axes.text(min(share, most), k + 0.2, f"{number} {best}", va="center", fontsize=7)
             axes.plot([row["bytes limit"] / idle[COPY]] * 2, [k - 0.42, k + 0.42], color="black", linewidth=1)
         axes.axvline(1, color="black", linewidth=0.6, linestyle=":")
         axes.set_yticks(range(len(drawn)), [f"{r['row']}, {r['size']}" for r in drawn], fontsize=8)
@@ -504,6 +509,7 @@ def plot(result: Path) -> int:
         axes.set_xlabel("time over that of y.copy_(x); black: the limit of the bytes that have to move")
         axes.set_title(title, fontsize=9)
         axes.margins(y=0.01)
+        axes.set_xlim(0, most)
         axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
         saved(figure, result, "rows")
     grown = [r for r in kept["rows"] if "times" in r and r["row"] == "growth"]

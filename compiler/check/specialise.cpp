@@ -179,8 +179,10 @@ private:
     for (size_t p = 0; p < ast_.pieces.size(); ++p)
       if (ast_.pieces[p].value != no_expr && typed_.reachable[p]) values.push_back(kinds_[ast_.pieces[p].value]);
     if (values.empty()) return;
-    const Fact all = join(values);
-    if (all.clash) return report_pieces(values);
+    Fact all = join(values);
+    for (const SpecPiece &piece : ast_.pieces) // it may turn out that a piece is never reached, which has no say then
+      all.open |= piece.guard != no_expr && unsettled(piece.guard);
+    if (all.clash && !all.open) return report_pieces(values);
     if (all.kind == Kind::Unknown) return;
     if (all.kind == Kind::Extreme && !signature_.out) {
       for (size_t p = ast_.pieces.size(); p-- > 0 && signature_.of_call;)
@@ -195,10 +197,18 @@ private:
                       : all.kind == Kind::WeakFloat ? kinds_.working
                                                     : all.dtype;
     typed_.result = signature_.out.value_or(typed_.promoted);
-    if (sink_.failed() || all.open) return; // what is not known yet may make the result wider
+    if (sink_.failed() || all.open) return; // what is not known yet may make the result another
     for (size_t p = 0; p < ast_.pieces.size(); ++p)
       if (typed_.reachable[p]) check_fit(source_, kinds_, ast_.pieces[p].value, shown(p), typed_.promoted, sink_);
     if (!can_cast(typed_.promoted, typed_.result)) report_store();
+  }
+
+  /// Whether anything in `e` has a kind that is not known yet.
+  bool unsettled(ExprId e) {
+    if (const auto known = unsettled_.find(e); known != unsettled_.end()) return known->second;
+    bool found = kinds_[e].kind == Kind::Unknown;
+    for (uint32_t k = 0; k < values(ast_, names_, e) && !found; ++k) found = unsettled(ast_.child(e, k));
+    return unsettled_[e] = found;
   }
 
   void report_pieces(const std::vector<Fact> &values) {
@@ -233,7 +243,7 @@ private:
   Typed typed_;
   std::set<std::tuple<ExprId, Use, Place>> seen_;
   std::set<ExprId> reported_;
-  std::map<ExprId, bool> holds_argument_;
+  std::map<ExprId, bool> holds_argument_, unsettled_;
   std::vector<Written> uses_; // lets that lead to where the walk is
 };
 

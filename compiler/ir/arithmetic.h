@@ -25,6 +25,10 @@ bool fits(DType, __int128 v);
 /// What the host works as it is meant: indexes, doubles and conditions. A comparison of these is exact, unless it says
 /// that it is of data.
 inline bool is_host_type(DType d) { return d == DType::Index || d == DType::F64 || d == DType::Bool; }
+/// What a comparison has whose text does not say it.
+inline Exactness usual_exactness(DType d) {
+  return d == DType::Index || d == DType::F64 ? Exactness::Exact : Exactness::Data;
+}
 
 /// How two numbers compare.
 template <class T> bool ordered(CompareOp op, const T &a, const T &b) {

@@ -125,13 +125,16 @@ NodeId Builder::binary(BinaryOp op, NodeId a, NodeId b) {
   return intern({.op = Op::Binary, .sub = uint8_t(op), .type = kernel_[a].type, .a = a, .b = b});
 }
 
-NodeId Builder::compare(CompareOp op, NodeId a, NodeId b, bool exact) {
+NodeId Builder::compare(CompareOp op, NodeId a, NodeId b, Exactness exactness) {
   assert(kernel_[a].type == kernel_[b].type);
   if (kernel_[a].type == DType::Bool && kernel_[a].op == Op::Const && kernel_[b].op == Op::Const) { // `true ^ true`
     const __int128 x = kernel_.constants[kernel_[a].a].integer, y = kernel_.constants[kernel_[b].a].integer;
     if (op == CompareOp::Eq || op == CompareOp::Ne) return integer(DType::Bool, (x == y) == (op == CompareOp::Eq));
   }
-  return intern({.op = Op::Compare, .sub = uint8_t(op), .type = DType::Bool, .a = a, .b = b, .c = exact});
+  const auto worked = [&](NodeId n) { return kernel_[n].stage == Stage::Host && kernel_[n].op != Op::Const; };
+  if (exactness == Exactness::Value && !worked(a) && !worked(b))
+    exactness = Exactness::Data; // nothing tells them apart
+  return intern({.op = Op::Compare, .sub = uint8_t(op), .type = DType::Bool, .a = a, .b = b, .c = uint32_t(exactness)});
 }
 
 NodeId Builder::logic(LogicOp op, NodeId a, NodeId b) {

@@ -37,8 +37,7 @@ enum class Op : uint8_t {
   Load,    // a: argument, read at this element
   Unary,   // sub: UnaryOp
   Binary,  // sub: BinaryOp
-  Compare, // sub: CompareOp; operands a, b of one type, result Bool; c: 1 if no tensor has entered, so that index
-           // arithmetic below it may leave 64 bits
+  Compare, // sub: CompareOp; operands a, b of one type, result Bool; c: Exactness
   Logic,   // sub: LogicOp; Bool operands
   Where,   // a ? b : c; b and c of the node's type
   Cast,    // of a to the node's type
@@ -54,11 +53,15 @@ enum class UnaryOp : uint8_t { Neg, BitNot };
 enum class BinaryOp : uint8_t { Add, Sub, Mul, Div, FloorDiv, Mod, Pow, Shl, Shr, BitAnd, BitOr, BitXor };
 enum class CompareOp : uint8_t { Lt, Le, Gt, Ge, Eq, Ne };
 enum class LogicOp : uint8_t { And, Or, Not };
+/// Below which operands of a comparison index arithmetic may leave 64 bits: those that the host knows beside data, all
+/// where no tensor has entered, and none of what a builtin compares, which are values.
+enum class Exactness : uint8_t { Data, Exact, Value };
 const char *spelling(Op);
 const char *spelling(UnaryOp);
 const char *spelling(BinaryOp); // "add", "floordiv"
 const char *spelling(CompareOp);
 const char *spelling(LogicOp);
+const char *spelling(Exactness);
 /// A comparison with its operands exchanged: `a < b` is `b > a`.
 CompareOp mirrored(CompareOp);
 
@@ -257,8 +260,7 @@ public:
   NodeId load(uint32_t argument);
   NodeId unary(UnaryOp, NodeId);
   NodeId binary(BinaryOp, NodeId, NodeId);
-  NodeId compare(CompareOp, NodeId, NodeId,
-                 bool exact = true); // exact: Inst::c; false where a tensor or a cast that names a dtype has entered
+  NodeId compare(CompareOp, NodeId, NodeId, Exactness = Exactness::Exact);
   NodeId logic(LogicOp, NodeId, NodeId = no_node);
   NodeId where(NodeId, NodeId, NodeId);
   NodeId cast(NodeId, DType);

@@ -27,6 +27,11 @@ const char *spelling(LogicOp op) {
   return names[int(op)];
 }
 
+const char *spelling(Exactness e) {
+  static constexpr const char *names[] = {"data", "exact", "value"};
+  return names[int(e)];
+}
+
 bool is_form_word(std::string_view s) {
   const bool row_axis = s.size() > 1 && s[0] == 'r' && s.find_first_not_of("0123456789", 1) == s.npos;
   return row_axis || s == "inner" || s == "pitched" || s == "wide" || s == "narrow" || s == "window" || s == "many" ||

@@ -131,7 +131,8 @@ void node(raw_ostream &out, const Kernel &k, NodeId n) {
     out << elsewise::spelling(BinaryOp(i.sub));
     break;
   case Op::Compare:
-    out << elsewise::spelling(CompareOp(i.sub)) << (i.c == is_host_type(k[i.a].type) ? "" : i.c ? " exact" : " data");
+    out << elsewise::spelling(CompareOp(i.sub));
+    if (Exactness(i.c) != usual_exactness(k[i.a].type)) out << ' ' << elsewise::spelling(Exactness(i.c));
     break;
   case Op::Logic:
     out << elsewise::spelling(LogicOp(i.sub));

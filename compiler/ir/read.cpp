@@ -349,13 +349,13 @@ private:
     Reading reading{};
     Span literal;
     size_t want_operands = 0;
-    std::optional<bool> exact;
+    std::optional<Exactness> exactness;
     if (auto op = spelled<UnaryOp>(s, 2)) i = {.op = Op::Unary, .sub = *op}, want_operands = 1;
     else if (auto op = spelled<BinaryOp>(s, 12)) i = {.op = Op::Binary, .sub = *op}, want_operands = 2;
     else if (auto op = spelled<CompareOp>(s, 6)) {
       i = {.op = Op::Compare, .sub = *op}, want_operands = 2;
-      if (is("exact")) exact = true;
-      else if (is("data")) exact = false;
+      for (const Exactness e : {Exactness::Data, Exactness::Exact, Exactness::Value})
+        if (!exactness && is(spelling(e))) exactness = e;
     } else if (auto op = spelled<LogicOp>(s, 3)) {
       i = {.op = Op::Logic, .sub = *op}, want_operands = LogicOp(*op) == LogicOp::Not ? 1 : 2;
     } else if (s == spelling(Op::Where)) i.op = Op::Where, want_operands = 3;
@@ -417,7 +417,7 @@ private:
       break;
     case Op::Compare: {
       const DType of = k[list[0]].type;
-      i.c = exact ? *exact : is_host_type(of);
+      i.c = uint32_t(exactness.value_or(usual_exactness(of)));
       [[fallthrough]];
     }
     default:

@@ -42,16 +42,17 @@ NodeId compare_u64(const Kernel &k, Builder &b, CompareOp op, NodeId data, NodeI
   if (k[index].op == Op::Const) {
     const __int128 v = k.constants[k[index].a].integer;
     if (v < 0 || v > greatest) // the truth, but of an element still
-      return b.compare((v < 0 ? above_all : below_all) ? CompareOp::Eq : CompareOp::Ne, data, data, false);
-    return b.compare(op, data, b.integer(DType::U64, v), false);
+      return b.compare((v < 0 ? above_all : below_all) ? CompareOp::Eq : CompareOp::Ne, data, data, Exactness::Data);
+    return b.compare(op, data, b.integer(DType::U64, v), Exactness::Data);
   }
-  NodeId result = b.compare(op, data, b.cast(index, DType::U64), false);
+  NodeId result = b.compare(op, data, b.cast(index, DType::U64), Exactness::Data);
   const auto settle = [&](NodeId outside, bool truth) {
     result =
         truth ? b.logic(LogicOp::Or, outside, result) : b.logic(LogicOp::And, b.logic(LogicOp::Not, outside), result);
   };
-  if (host) settle(b.compare(CompareOp::Gt, index, b.integer(DType::Index, greatest), true), below_all);
-  settle(b.compare(CompareOp::Lt, index, b.integer(DType::Index, 0), host), above_all);
+  if (host) settle(b.compare(CompareOp::Gt, index, b.integer(DType::Index, greatest), Exactness::Exact), below_all);
+  settle(b.compare(CompareOp::Lt, index, b.integer(DType::Index, 0), host ? Exactness::Exact : Exactness::Data),
+         above_all);
   return result;
 }
 

@@ -51,7 +51,7 @@ NodeId compare(Kernel &k, Builder &b, CompareOp op, NodeId x, NodeId y) {
   const DType left = k[x].type, right = k[y].type;
   if (left == DType::Index && right == DType::F64) return compare_exactly(k, b, op, x, y);
   if (left == DType::F64 && right == DType::Index) return compare_exactly(k, b, mirrored(op), y, x);
-  return b.compare(op, x, y, left == DType::Index);
+  return b.compare(op, x, y, left == DType::Index ? Exactness::Exact : Exactness::Data);
 }
 
 /// `x - y` of a ramp, in which it is chosen only where it is not below 0: of i64 data it then has 64 bits and no sign.
@@ -81,21 +81,21 @@ NodeId operate(Builder &b, Operator op, DType type, NodeId x, NodeId y) {
   case Operator::Not:
     return b.logic(LogicOp::Not, x);
   case Operator::Lt:
-    return b.compare(CompareOp::Lt, x, y, false);
+    return b.compare(CompareOp::Lt, x, y, Exactness::Value);
   case Operator::Le:
-    return b.compare(CompareOp::Le, x, y, false);
+    return b.compare(CompareOp::Le, x, y, Exactness::Value);
   case Operator::Gt:
-    return b.compare(CompareOp::Gt, x, y, false);
+    return b.compare(CompareOp::Gt, x, y, Exactness::Value);
   case Operator::Ge:
-    return b.compare(CompareOp::Ge, x, y, false);
+    return b.compare(CompareOp::Ge, x, y, Exactness::Value);
   case Operator::Eq:
-    return b.compare(CompareOp::Eq, x, y, false);
+    return b.compare(CompareOp::Eq, x, y, Exactness::Value);
   case Operator::Ne:
-    return b.compare(CompareOp::Ne, x, y, false);
+    return b.compare(CompareOp::Ne, x, y, Exactness::Value);
   case Operator::BitOr:
     return truth ? b.logic(LogicOp::Or, x, y) : b.binary(BinaryOp::BitOr, x, y);
   case Operator::BitXor:
-    return truth ? b.compare(CompareOp::Ne, x, y) : b.binary(BinaryOp::BitXor, x, y);
+    return truth ? b.compare(CompareOp::Ne, x, y, Exactness::Value) : b.binary(BinaryOp::BitXor, x, y);
   case Operator::BitAnd:
     return truth ? b.logic(LogicOp::And, x, y) : b.binary(BinaryOp::BitAnd, x, y);
   case Operator::Shl:
@@ -147,7 +147,7 @@ NodeId expand_call(Kernel &k, Builder &b, uint32_t row, DType type, const std::v
   case Rule::Predicate: { // of integers what it is of 0, but an index may still leave 64 bits on the way
     if (is_float(type)) return b.call(uint8_t(row), DType::Bool, operands);
     const double zero = 0;
-    return b.compare(r.real(&zero) != 0 ? CompareOp::Eq : CompareOp::Ne, operands[0], operands[0], false);
+    return b.compare(r.real(&zero) != 0 ? CompareOp::Eq : CompareOp::Ne, operands[0], operands[0], Exactness::Value);
   }
   case Rule::Rounding:
     if (!is_float(type)) return operands[0];

@@ -316,7 +316,7 @@ private:
     if (t.compute == DType::Index && k[v[0]].type == DType::U64) return compare_u64(k, b, op, v[0], v[1]);
     if (t.compute == DType::Index && k[v[1]].type == DType::U64) return compare_u64(k, b, mirrored(op), v[1], v[0]);
     const NodeId left = b.cast(v[0], t.compute), right = b.cast(v[1], t.compute);
-    return b.compare(op, left, right, t.operands == Use::Compare);
+    return b.compare(op, left, right, t.operands == Use::Compare ? Exactness::Exact : Exactness::Data);
   }
 
   /// A whole value of which an arm is an extreme: that is one of the stored dtype, so every arm is stored by itself,

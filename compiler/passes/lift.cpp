@@ -144,7 +144,7 @@ private:
     case Op::Binary:
       return b_.binary(BinaryOp(i.sub), o[0], o[1]);
     case Op::Compare:
-      return b_.compare(CompareOp(i.sub), o[0], o[1], i.c);
+      return b_.compare(CompareOp(i.sub), o[0], o[1], Exactness(i.c));
     case Op::Logic:
       return b_.logic(LogicOp(i.sub), o[0], o.size() > 1 ? o[1] : no_node);
     case Op::Where:

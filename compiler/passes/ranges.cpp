@@ -58,8 +58,8 @@ NodeId tested(Kernel &k, Builder &b, NodeId made) {
   for (uint32_t axis = 0; axis < indices.size(); ++axis) {
     if (reading.own >> axis & 1) continue;
     const NodeId at = indices[axis];
-    if (k[at].op != Op::Pos) add(b.compare(CompareOp::Ge, at, b.integer(DType::Index, 0), false));
-    add(b.compare(CompareOp::Lt, at, b.arg_len(reading.argument, int32_t(axis)), false));
+    if (k[at].op != Op::Pos) add(b.compare(CompareOp::Ge, at, b.integer(DType::Index, 0), Exactness::Data));
+    add(b.compare(CompareOp::Lt, at, b.arg_len(reading.argument, int32_t(axis)), Exactness::Data));
   }
   if (inside == no_node || inside == own) return made;
   reading.tested = own == no_node ? Reading::Alone : Reading::Behind;
@@ -89,7 +89,8 @@ public:
       return both ? conjunction(i, negated) : disjunction(n, i, negated);
     }
     // Where a tensor has entered, index arithmetic on the position may overflow, and a range would not.
-    const bool plain = i.op == Op::Compare && (i.c || k[i.a].op == Op::Pos || k[i.b].op == Op::Pos);
+    const bool plain =
+        i.op == Op::Compare && (Exactness(i.c) == Exactness::Exact || k[i.a].op == Op::Pos || k[i.b].op == Op::Pos);
     if (plain && k[i.a].type == DType::Index) {
       if (auto s = extreme_compare(i, negated)) return *s;
       if (auto s = linear_compare(i, negated)) return *s;
@@ -188,7 +189,7 @@ private:
     }
     if (i.op != Op::Compare) return no_node;
     const NodeId a = side(i.a), c = a == no_node ? no_node : side(i.b);
-    return c == no_node ? no_node : b.compare(CompareOp(i.sub), a, c, i.c);
+    return c == no_node ? no_node : b.compare(CompareOp(i.sub), a, c, Exactness(i.c));
   }
 
   NodeId row_read(NodeId n) {

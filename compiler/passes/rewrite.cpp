@@ -40,7 +40,7 @@ NodeId make(const Kernel &from, NodeId n, const std::vector<NodeId> &now, Builde
   case Op::Binary:
     return b.binary(BinaryOp(i.sub), now[i.a], now[i.b]);
   case Op::Compare:
-    return b.compare(CompareOp(i.sub), now[i.a], now[i.b], i.c);
+    return b.compare(CompareOp(i.sub), now[i.a], now[i.b], Exactness(i.c));
   case Op::Logic:
     return b.logic(LogicOp(i.sub), now[i.a], LogicOp(i.sub) == LogicOp::Not ? no_node : now[i.b]);
   case Op::Where:

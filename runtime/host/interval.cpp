@@ -115,7 +115,7 @@ Value Intervals::host(NodeId n, bool exact) {
       evaluate(i.b, exact);
     break;
   case Op::Compare:
-    evaluate(i.a, exact || i.c), evaluate(i.b, exact || i.c);
+    for (const NodeId o : {i.a, i.b}) evaluate(o, exact || Exactness(i.c) != Exactness::Value);
     break;
   default:
     for (const NodeId o : operands(k_, n)) evaluate(o, exact || word);
@@ -219,10 +219,11 @@ Value Intervals::work(NodeId n, bool exact) {
     return i.type == DType::F32 ? Value{.real_lo = -8, .real_hi = 8} : interval::anything(i.type);
   }
   bool inside = exact;
-  if (i.op == Op::Compare) inside = exact || i.c;
+  if (i.op == Op::Compare) inside = exact || Exactness(i.c) == Exactness::Exact;
   Value v[2], r;
   for (size_t o = 0; o < list.size() && o < 2; ++o) // a uniform beside data compares exactly, whatever its size
-    v[o] = operand(list[o], inside || (i.op == Op::Compare && k_[list[o]].stage == Stage::Host));
+    v[o] = operand(list[o], inside || (i.op == Op::Compare && Exactness(i.c) == Exactness::Data &&
+                                       k_[list[o]].stage == Stage::Host));
   if (!at_point(n, std::span(v, std::min<size_t>(list.size(), 2)), r)) {
     switch (i.op) {
     case Op::Unary:

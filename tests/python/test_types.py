@@ -484,3 +484,23 @@ def test_indexes_of_128_bits_beside_f16() -> None:
     assert result.dtype == np.float16 and result[:5].ravel().tolist() == [1.0] * 5
     inside = np.minimum(np.arange(33), 32 - np.arange(33))
     assert result.ravel().tolist()[6:] == (2.0 * np.minimum(inside, 0) + 31)[6:].tolist()
+
+
+@pytest.mark.parametrize("value", ["sign(i16(1<<k))", "relu(i16(1<<k))", "bool(1<<k) ^ (x>2)", "min(i16(1<<k), x)"])
+@pytest.mark.parametrize("head", ["", "[a]; "])
+def test_what_a_builtin_compares_is_a_value(value: str, head: str) -> None:
+    """A comparison that is written takes whole numbers beyond 64 bits as they are; one inside a builtin does not."""
+    x = np.arange(5, dtype=np.int32)
+    rule = ew.kernel(f"{head}x>3: {value}; else x")
+    with pytest.raises(OverflowError, match="leaves 64 bits"):
+        rule(x=x, k=100)
+    assert rule(x=x, k=3).shape == (5,)
+    assert ew.kernel(f"{head}x > i16(1<<k)")(x=x, k=100).tolist() == [False, True, True, True, True]
+
+
+def test_a_guard_that_is_not_known_yet_may_never_hold() -> None:
+    """A bool is never above 7, so the piece, which would make -2 leave u8, is never reached and has no say."""
+    rule = ew.kernel("x>7: u8(0); else -2")
+    assert rule(np.zeros(3, np.bool_)).tolist() == [-2, -2, -2]
+    with pytest.raises(ew.SpecError, match="`-2` does not fit u8"):
+        rule(np.zeros(3, np.int32))

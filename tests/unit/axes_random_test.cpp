@@ -114,7 +114,7 @@ private:
       const NodeId x = guard(b, depth - 1), y = guard(b, depth - 1);
       return b.logic(what == 2 ? LogicOp::And : LogicOp::Or, x, y);
     }
-    if (what == 4 && pick(3) == 0) return b.compare(CompareOp::Gt, b.load(0), b.real(DType::F32, 0), false);
+    if (what == 4 && pick(3) == 0) return b.compare(CompareOp::Gt, b.load(0), b.real(DType::F32, 0), Exactness::Data);
     const NodeId x = index(b, 2), y = index(b, 2);
     return b.compare(CompareOp(pick(6)), x, y);
   }

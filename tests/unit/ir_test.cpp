@@ -45,7 +45,7 @@ TEST(Builder, EqualNodesAreOne) {
   EXPECT_NE(b.integer(DType::I8, 1), b.integer(DType::I16, 1));
   EXPECT_NE(b.real(DType::F32, 0.0), b.real(DType::F32, -0.0));
   EXPECT_EQ(b.real(DType::F32, NAN), b.real(DType::F32, -NAN));
-  EXPECT_NE(b.compare(CompareOp::Lt, i, n, true), b.compare(CompareOp::Lt, i, n, false));
+  EXPECT_NE(b.compare(CompareOp::Lt, i, n, Exactness::Exact), b.compare(CompareOp::Lt, i, n, Exactness::Data));
   Builder again(k); // knows what stands there already
   EXPECT_EQ(again.binary(BinaryOp::Add, i, n), b.binary(BinaryOp::Add, i, n));
 }

@@ -344,10 +344,12 @@ std::string KernelPrinter::run() {
 
   byte_lanes_ = code.str().find(".at[") != std::string::npos;
   Lines prelude, tools, head;
-  if (!nothing_) {
-    if (form_.rows > 0 && !form_.flat && !form_.unit_pitch &&
-        std::any_of(locals_.begin(), locals_.end(), [](const Local &l) { return l.flat; }))
-      helpers_.use("ceil_div", form_.narrow ? DType::I32 : DType::I64);
+  const auto flat = [&](const Local &l) { return l.flat; };
+  const auto by_row = [&](const Local &l) { return l.flat && l.row != no_node; };
+  if (!nothing_ && form_.rows > 0 && !form_.flat && !form_.unit_pitch &&
+      std::any_of(locals_.begin(), locals_.end(), flat)) {
+    const std::string_view bound = std::any_of(locals_.begin(), locals_.end(), by_row) ? bound_type() : integer();
+    helpers_.use("ceil_div", bound == "int" ? DType::I32 : bound == "i64" ? DType::I64 : DType::Index);
   }
   if (!nothing_ || has(SlotKind::Live) || form_.many || form_.segments) print_tools(tools);
   helpers_.print(tools);

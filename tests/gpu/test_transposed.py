@@ -111,3 +111,14 @@ def test_a_window_and_reads_at_indices(torch: Any) -> None:
     part = torch.zeros(100, 90, device="cuda")
     k(x[50:150], s=s, out=part, domain=(200, 90), offset=(50, 0))
     assert torch.equal(part, whole[50:150])
+
+
+@pytest.mark.parametrize("rule", ["[r, c]; i < c*1000000: x; else 0", "[r, c]; i < lut[c]: x; else 0"])
+def test_a_far_bound_of_rows_that_lie_apart(torch: Any, rule: str) -> None:
+    """A bound that a row works out may be beyond 32 bits, whatever the positions are."""
+    x = torch.randn((3000, 4000), device="cuda")
+    out = torch.zeros((4000, 3000), device="cuda").t()
+    far = torch.arange(4000, device="cuda") * 1000000
+    ew.kernel(rule)(x=x, out=out, **({"lut": far} if "lut" in rule else {}))
+    i = torch.arange(x.numel(), device="cuda").reshape(x.shape)
+    assert torch.equal(out, torch.where(i < far, x, torch.zeros_like(x)))

@@ -503,18 +503,14 @@ private:
       const std::string a = argument(i.a), b = argument(i.b);
       return {std::string(name) + "(" + a + ", " + b + ")", Atom, true};
     };
-    switch (op) {
+    switch (op) { // in the rule's order: `a * (b * c)` is no `a * b * c` where a and b are ints, and c is longer
     case BinaryOp::Add:
-      return d == DType::Bool ? infix(n, " || ", LogicalOr, LogicalOr, LogicalOr)
-                              : infix(n, " + ", Sum, Sum, is_float(d) ? Product : Sum);
+      return d == DType::Bool ? infix(n, " || ", LogicalOr, LogicalOr, LogicalOr) : infix(n, " + ", Sum, Sum, Product);
     case BinaryOp::Sub:
       return infix(n, " - ", Sum, Sum, Product);
-    case BinaryOp::Mul: {
+    case BinaryOp::Mul:
       if (d == DType::Bool) return infix(n, " && ", LogicalAnd, LogicalAnd, LogicalAnd);
-      const Inst &right = k_[i.b]; // `a * (b / c)` is no `a * b / c`
-      const bool associates = right.op != Op::Binary || BinaryOp(right.sub) == BinaryOp::Mul;
-      return infix(n, " * ", Product, Product, is_float(d) || !associates ? Prefix : Product);
-    }
+      return infix(n, " * ", Product, Product, Prefix);
     case BinaryOp::Div: {
       uint32_t by;
       if (in_body || !divides_whole(k_, n, by)) return infix(n, " / ", Product, Product, Prefix);

@@ -3,6 +3,7 @@
 // infinities, signed zeros, subnormals, ends of ranges.
 #include "tests/fuzz/generate.h"
 #include "grammar/builtins.h"
+#include "tests/fuzz/generate_far.h"
 #include "tests/fuzz/generate_reads.h"
 #include "tests/fuzz/oracle.h"
 #include <algorithm>
@@ -541,10 +542,11 @@ void add_tables(Random &random, Program &p, const std::vector<DType> &dtypes) {
 
 } // namespace
 
-Program generate(uint64_t seed) {
+Program generate(uint64_t seed, int far) {
   Random random(seed * 0x2545f4914f6cdd1d + 1);
   Program p;
   p.seed = seed;
+  if (Random of_far(seed ^ 0xfa4); of_far.chance(far)) return go_far(of_far, p), p;
   const size_t rank = random.pick<size_t>({0, 1, 1, 1, 1, 2, 2, 3, 4});
   for (size_t d = 0; d < rank; ++d)
     p.domain.push_back(rank == 1 ? random.pick<int64_t>({1, 2, 5, 17, 64, 100, 257, 1030, 2100, 0})

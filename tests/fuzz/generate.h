@@ -42,6 +42,7 @@ struct Program {
   int out_layout = 0;    // 0 contiguous, 1 as planned, 2 strided with gaps, 3 offset by one element
 };
 
-Program generate(uint64_t seed);
+/// `far`: how many of a hundred are of index arithmetic over many positions; the others stay what they are without.
+Program generate(uint64_t seed, int far = 0);
 
 } // namespace elsewise::fuzz

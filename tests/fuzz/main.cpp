@@ -26,6 +26,7 @@ struct Options {
   int device = 0;      // of them on a GPU, which must then be there
   int report = 0;      // programs between two lines that say how far it is; 0: none
   int ir = 1000;       // of the programs as IR text, read again after every pass
+  int far = 1;         // of a hundred programs, those over many positions
   int texts = 0;       // print that many texts instead, each ended by a zero byte, those too that the compiler refuses
 };
 
@@ -120,7 +121,7 @@ int fuzz(const Options &o) {
   };
   uint64_t seed = o.seed;
   for (; ran < o.programs; ++seed) {
-    std::optional<Case> c = prepare(generate(seed), refused);
+    std::optional<Case> c = prepare(generate(seed, o.far), refused);
     if (!c) continue;
     ++ran;
     note(*c, seen);
@@ -181,14 +182,15 @@ extern "C" int ew_fuzz_main(int argc, char **argv) {
     const std::string_view arg = argv[k];
     if (number(arg, "--seed", o.seed) || number(arg, "--programs", o.programs) || number(arg, "--shim", o.shim) ||
         number(arg, "--nvrtc", o.nvrtc) || number(arg, "--archs", o.archs) || number(arg, "--device", o.device) ||
-        number(arg, "--report", o.report) || number(arg, "--ir", o.ir) || number(arg, "--texts", o.texts))
+        number(arg, "--report", o.report) || number(arg, "--ir", o.ir) || number(arg, "--far", o.far) ||
+        number(arg, "--texts", o.texts))
       continue;
     std::fprintf(stderr, "usage: ew_tests fuzz [--seed=1] [--programs=4000] [--shim=1000] [--nvrtc=300] [--archs=30] "
-                         "[--device=0] [--report=0] [--ir=1000] | --texts=10 [--seed=1]\n");
+                         "[--device=0] [--report=0] [--ir=1000] [--far=1] | --texts=10 [--seed=1]\n");
     return 2;
   }
   for (int k = 0; k < o.texts; ++k) {
-    const std::string text = elsewise::fuzz::generate(o.seed + uint64_t(k)).text;
+    const std::string text = elsewise::fuzz::generate(o.seed + uint64_t(k), o.far).text;
     std::fwrite(text.c_str(), 1, text.size() + 1, stdout);
   }
   elsewise::fuzz::catch_traps();

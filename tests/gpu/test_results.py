@@ -430,3 +430,27 @@ def test_a_magnitude_may_be_no_number(torch: Any, rule: str, dtype: str) -> None
     assert torch.equal(kernel(strided).cpu(), want)
     rows = torch.stack([x[:65536].reshape(256, 256)] * 3).cuda().permute(2, 1, 0)
     assert torch.equal(kernel(rows).cpu(), kernel(rows.cpu()))
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "f64(i*(i*k))",
+        "f64(n*(i*k))",
+        "i*(i*k)<5: 1; else 2",
+        "i*(i*len(lut)) < 7: 1; else 2",
+        "lut[i*(i*k)//10000000]",
+        "[c]; f64(c*(c*k))",
+        "[r, c]; f64(c*(r*(c*k)))",
+        "f64(i + (2147480000 + (i + k)))",
+    ],
+)
+def test_whole_numbers_are_worked_in_the_order_of_the_rule(torch: Any, rule: str) -> None:
+    """Two positions of 32 bits that a longer number keeps apart come together nowhere."""
+    kernel = ew.kernel(rule)
+    given: dict[str, Any] = {"k": 1} if "k" in kernel.arguments else {}
+    lut = torch.arange(1200.0)
+    shape = (300, 400) if "[r" in rule else (100_000,)
+    on_cpu = kernel(**given, **({"lut": lut} if "lut" in kernel.arguments else {}), shape=shape, device="cpu")
+    got = kernel(**given, **({"lut": lut.cuda()} if "lut" in kernel.arguments else {}), shape=shape, device="cuda")
+    assert torch.equal(got.cpu(), torch.as_tensor(on_cpu))

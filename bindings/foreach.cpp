@@ -119,7 +119,9 @@ private:
 
 class Reader {
 public:
-  Reader(Storage &storage, bool plain, bool grad) : storage_(storage), plain_(plain), grad_(grad) {}
+  /// `alone`: what C alone does not understand is declined, not read by the package.
+  Reader(Storage &storage, bool plain, bool grad, bool alone)
+      : storage_(storage), plain_(plain), grad_(grad), alone_(alone) {}
 
   /// `layout`: its number.
   bool read(PyObject *name, PyObject *value, bool writable, api::Arg &arg, uint32_t &layout) {
@@ -129,8 +131,9 @@ public:
   }
 
   Owner owner = Owner::None;
-  int32_t ordinal = -1; // of the first CUDA tensor
-  bool at_once = false; // the last value was a tensor read in C: it would be as an `out` too
+  int32_t ordinal = -1;  // of the first CUDA tensor
+  bool at_once = false;  // the last value was a tensor read in C: it would be as an `out` too
+  bool declined = false; // no error is set then
 
 private:
   bool read(PyObject *name, PyObject *value, bool writable, api::Arg &arg) {
@@ -142,6 +145,7 @@ private:
     } else if (!writable && read_scalar(value, arg)) {
       return true;
     }
+    if (alone_) return declined = true, false;
     PyObject *operand = PyObject_CallFunctionObjArgs(package.read, name, value, writable ? Py_True : Py_False, nullptr);
     if (!operand) return false;
     storage_.kept.push_back(operand);
@@ -161,7 +165,7 @@ private:
   }
 
   Storage &storage_;
-  bool plain_, grad_;
+  bool plain_, grad_, alone_;
   Dims dims_; // of the last tensor
 };
 
@@ -183,7 +187,7 @@ bool tell_written(PyObject *outs) {
 
 } // namespace
 
-PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObject *stream) {
+PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObject *stream, bool alone) {
   const api::SpecRef *spec = spec_of(kernel);
   if (!spec) return nullptr;
   const auto &names = names_of(kernel);
@@ -196,7 +200,12 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
   Storage storage;
   bool grad = true;
   const bool plain = torch.tensor && torch_is_plain(grad);
-  Reader reader(storage, plain, grad);
+  if (alone && !plain) Py_RETURN_NOTIMPLEMENTED;
+  Reader reader(storage, plain, grad, alone);
+  const auto unread = [&]() -> PyObject * {
+    if (reader.declined) Py_RETURN_NOTIMPLEMENTED;
+    return nullptr;
+  };
   storage.buffers->resize(count, width);
   auto &[args, out, layouts, calls, plans] = *storage.buffers;
   const size_t row = width + 1; // of layouts
@@ -217,11 +226,11 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
           return PyErr_SetString(PyExc_RuntimeError, "a list changed"), nullptr;
         if (!reader.read(names[a], PyList_GET_ITEM(given, Py_ssize_t(k)), false, args[k * width + a],
                          layouts[k * row + a]))
-          return nullptr;
+          return unread();
         if (a == in_place) read_at_once[k] = reader.at_once;
       }
     } else if (count) {
-      if (!reader.read(names[a], given, false, args[a], layouts[a])) return nullptr;
+      if (!reader.read(names[a], given, false, args[a], layouts[a])) return unread();
       for (size_t k = 1; k < count; ++k) args[k * width + a] = args[a], layouts[k * row + a] = layouts[a];
     }
   }
@@ -234,7 +243,7 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
     if (in_place < width && read_at_once[k] &&
         target == PyList_GET_ITEM(PyTuple_GET_ITEM(arguments, Py_ssize_t(in_place)), Py_ssize_t(k)))
       out[k] = args[k * width + in_place], layouts[k * row + width] = layouts[k * row + in_place];
-    else if (!reader.read(out_name, target, true, out[k], layouts[k * row + width])) return nullptr;
+    else if (!reader.read(out_name, target, true, out[k], layouts[k * row + width])) return unread();
   }
 
   void *on = nullptr;
@@ -286,6 +295,62 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
   if (outs != Py_None && !tell_written(outs)) return nullptr;
   Py_INCREF(made);
   return made;
+}
+
+namespace {
+
+/// A list of its own of the elements, which nobody else changes; null, with no error set, for what is no list.
+PyObject *copy_of(PyObject *list) {
+  if (PyList_CheckExact(list)) return PyList_GetSlice(list, 0, PyList_GET_SIZE(list));
+  return PyTuple_CheckExact(list) ? PySequence_List(list) : nullptr;
+}
+
+/// Values by argument, borrowed; false where the package has something to say of names.
+bool assigned(PyObject *kernel, PyObject *args, PyObject *kwargs, std::vector<PyObject *> &values) {
+  const auto &names = names_of(kernel);
+  const Py_ssize_t positional = PyTuple_GET_SIZE(args);
+  if (positional > 1 || PyDict_GET_SIZE(kwargs) + positional != Py_ssize_t(names.size())) return false;
+  size_t free = names.size();
+  bool main = false; // it has an `x`, which is what may go without its name
+  for (size_t a = 0; a < names.size(); ++a) {
+    main |= PyUnicode_CompareWithASCIIString(names[a], "x") == 0;
+    values.push_back(PyDict_GetItemWithError(kwargs, names[a]));
+    if (!values[a]) free = a;
+    else if (values[a] == Py_None) return false;
+  }
+  if (!positional) return free == names.size() && !names.empty();
+  if (free == names.size() || PyTuple_GET_ITEM(args, 0) == Py_None) return false;
+  if (main && PyUnicode_CompareWithASCIIString(names[free], "x") != 0) return false;
+  values[free] = PyTuple_GET_ITEM(args, 0); // as many as there are names, so it is the only one without
+  return std::find(values.begin(), values.end(), nullptr) == values.end();
+}
+
+} // namespace
+
+PyObject *call_each_at_once(PyObject *kernel, PyObject *args, PyObject *outs, PyObject *kwargs) {
+  if (!spec_of(kernel)) return nullptr;
+  std::vector<PyObject *> values;
+  if (!torch.tensor || !assigned(kernel, args, kwargs, values)) Py_RETURN_NOTIMPLEMENTED;
+  PyObject *given = PyTuple_New(Py_ssize_t(values.size())), *out = nullptr, *done = nullptr;
+  if (!given) return nullptr;
+  Py_ssize_t count = -1;
+  bool alike = true;
+  for (size_t a = 0; a < values.size(); ++a) {
+    PyObject *list = copy_of(values[a]);
+    if (list) {
+      alike &= count < 0 || PyList_GET_SIZE(list) == count;
+      count = PyList_GET_SIZE(list);
+      if (values[a] == outs) out = Py_NewRef(list); // in place: one copy serves both
+    }
+    PyTuple_SET_ITEM(given, Py_ssize_t(a), list ? list : Py_NewRef(values[a]));
+  }
+  if (!out) out = outs == Py_None ? Py_NewRef(Py_None) : copy_of(outs);
+  const bool lists = count >= 0 && alike && out && (out == Py_None || PyList_GET_SIZE(out) == count);
+  if (PyErr_Occurred()) done = nullptr;
+  else done = lists ? call_each(kernel, given, out, Py_None, true) : Py_NewRef(Py_NotImplemented);
+  Py_DECREF(given);
+  Py_XDECREF(out);
+  return done;
 }
 
 } // namespace elsewise::python

@@ -42,8 +42,10 @@ const View *view_of(PyObject *);
 
 /// One call an element of the lists among `arguments`, a tuple by argument; what is no list goes to every call. `outs`:
 /// a list as long, or None: then a new list of results comes back. New reference; null with an error set, and then
-/// nothing was written.
-PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObject *stream);
+/// nothing was written. `alone`: NotImplemented, and nothing was done, where something is not for C alone.
+PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObject *stream, bool alone = false);
+/// The same of a call as it was written, on torch's current stream: NotImplemented where the package has to look at it.
+PyObject *call_each_at_once(PyObject *kernel, PyObject *args, PyObject *outs, PyObject *kwargs);
 
 /// Calls that stayed in C, and calls that went to Python.
 struct PathCounts {

@@ -253,6 +253,16 @@ PYBIND11_MODULE(_elsewise, m) {
       "kernel"_a, "args"_a, "outs"_a = py::none(), "stream"_a = py::none());
 
   m.def(
+      "foreach_at_once",
+      [](py::handle kernel, const py::tuple &args, py::handle outs, const py::dict &kwargs) {
+        auto results =
+            py::reinterpret_steal<py::object>(call_each_at_once(kernel.ptr(), args.ptr(), outs.ptr(), kwargs.ptr()));
+        if (!results) throw py::error_already_set();
+        return results;
+      },
+      "kernel"_a, "args"_a, "outs"_a, "kwargs"_a);
+
+  m.def(
       "explain",
       [](py::handle kernel, const py::sequence &args, const py::object &out, const py::object &shape,
          const py::object &as, const py::object &on, const py::object &domain, const py::object &offset,

@@ -57,11 +57,16 @@ def naming(kernel: _elsewise.Kernel) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError, OverflowError) as error:
-        text = error.args[0] if type(error) in (TypeError, ValueError, OverflowError) and error.args else None
-        if isinstance(text, str) and "; in `" not in text:
-            rule = " ".join(kernel.spec.split())
-            error.args = (f"{text}; in `{rule if len(rule) <= 60 else rule[:60] + ' …'}`",)
+        name_rule(kernel, error)
         raise
+
+
+def name_rule(kernel: _elsewise.Kernel, error: Exception) -> None:
+    """The same of an error that is there."""
+    text = error.args[0] if type(error) in (TypeError, ValueError, OverflowError) and error.args else None
+    if isinstance(text, str) and "; in `" not in text:
+        rule = " ".join(kernel.spec.split())
+        error.args = (f"{text}; in `{rule if len(rule) <= 60 else rule[:60] + ' …'}`",)
 
 
 def _call_by_name(kernel: _elsewise.Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -29,8 +29,15 @@ def foreach(self: Kernel, /, *args: Any, out: Any = None, stream: Any = None, **
 
         >>> ew.kernel("i<n/4: x*0.5; else x").foreach(parameters, out=parameters)
     """
-    with _call.naming(self):
+    try:
+        if stream is None:
+            results = _elsewise.foreach_at_once(self, args, out, kwargs)
+            if results is not NotImplemented:
+                return results  # type: ignore[no-any-return]
         return _foreach(self, args, out, stream, kwargs)
+    except (TypeError, ValueError, OverflowError) as error:
+        _call.name_rule(self, error)
+        raise
 
 
 def _foreach(self: Kernel, args: tuple[Any, ...], out: Any, stream: Any, kwargs: dict[str, Any]) -> list[Any]:

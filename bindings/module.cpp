@@ -129,7 +129,7 @@ static void register_torch(const py::dict &from) {
   find_direct(t, samples);
   t.grad_enabled = keep(from, "is_grad_enabled");
   t.dispatch_depth = keep(from, "dispatch_depth"), t.function_depth = keep(from, "function_depth");
-  t.forward_ad = keep(from, "forward_ad");
+  t.forward_ad = keep(from, "forward_ad"), t.tracing = keep(from, "tracing_state");
   t.bump = keep(from, "increment_version"), t.empty_strided = keep(from, "empty_strided"),
   t.threads = keep(from, "get_num_threads");
   for (int k = 0; k < dtype_count; ++k) t.dtypes[k] = keep(from["dtypes"], info(DType(k)).spelling);

@@ -84,6 +84,9 @@ static int64_t integer_of(PyObject *result) {
 }
 
 bool torch_is_plain(bool &grad) {
+  PyObject *tracing = PyObject_CallNoArgs(torch.tracing); // a trace would not hold the call
+  Py_XDECREF(tracing);
+  if (tracing != Py_None) return PyErr_Clear(), false;
   if (integer_of(PyObject_CallNoArgs(torch.dispatch_depth)) || integer_of(PyObject_CallNoArgs(torch.function_depth)))
     return false;
   static PyObject *level = PyUnicode_InternFromString("_current_level");
@@ -135,8 +138,33 @@ template <class T> static size_t place_of(std::span<const std::pair<const void *
   return place;
 }
 
+// Whether the functions say of the samples what torch's own methods do: a name does not tell what a function returns.
+static bool answers(const Direct &f, const Torch &t, std::span<const std::pair<PyObject *, uint64_t>> samples,
+                    std::span<const std::pair<const void *, uint64_t>> tensors) {
+  const auto version = [&] { return integer_of(PyObject_GetAttrString(samples[plain_sample].first, "_version")); };
+  const void *const plain = tensors[plain_sample].first, *const inference = tensors[inference_sample].first;
+  if (f.requires_grad(plain) || !f.requires_grad(tensors[parameter_sample].first)) return false;
+  if (f.is_inference(&plain) || !f.is_inference(&inference)) return false;
+  DLTensor view;
+  if (t.api->dltensor_from_py_object_no_sync(samples[plain_sample].first, &view)) return PyErr_Clear(), false;
+  int32_t dtype = 0;
+  int64_t rank = 0, *shape = nullptr, *stride = nullptr, bytes = 0, offset = -1;
+  void *data = nullptr;
+  if (f.dtype(&plain, &dtype) || f.rank(&plain, &rank) || f.shape(&plain, &shape) || f.stride(&plain, &stride) ||
+      f.data(&plain, &data) || t.fast_storage_bytes(&plain, &bytes) || t.fast_offset(&plain, &offset))
+    return false;
+  if (dtype < 0 || dtype >= int32_t(std::size(f.dtypes)) || f.dtypes[dtype] != int8_t(DType::F32)) return false;
+  if (rank != view.ndim || !std::equal(shape, shape + rank, view.shape) ||
+      !std::equal(stride, stride + rank, view.strides) || offset || bytes < 24 ||
+      data != static_cast<char *>(view.data) + view.byte_offset)
+    return false;
+  const int64_t before = version();
+  f.bump_version(&plain);
+  return version() == before + 1;
+}
+
 void find_direct(Torch &t, std::span<const std::pair<PyObject *, uint64_t>> samples) {
-  if (samples.empty() || !t.fast_is_neg) return;
+  if (samples.size() != sample_count || !t.fast_is_neg) return;
   void *handle = library_of(t);
   Direct found;
   auto find = [&]<class F>(F *&function, const char *name) {
@@ -171,6 +199,7 @@ void find_direct(Torch &t, std::span<const std::pair<PyObject *, uint64_t>> samp
     object_end = std::min(object_end, size_t(Py_TYPE(object)->tp_basicsize));
     tensor_end = std::min(tensor_end, malloc_usable_size(tensor));
   }
+  if (!answers(found, t, samples, tensors)) return;
   found.keys_at = place_of<uint64_t>(tensors, tensor_end);
   found.tensor_at = found.keys_at ? place_of<uintptr_t>(objects, object_end) : 0;
   t.direct = found;
@@ -295,7 +324,11 @@ static bool read_directly(const void *const *tensor, api::DeviceKind device, boo
 bool bump_version(PyObject *object) {
   const void *tensor = nullptr;
   if (!is_torch(object) || !known_of(object, tensor)) return false;
-  if (!torch.direct.is_inference(&tensor)) torch.direct.bump_version(&tensor); // else there is no version
+  try {
+    if (!torch.direct.is_inference(&tensor)) torch.direct.bump_version(&tensor); // else there is no version
+  } catch (...) { // an inference tensor that `.data =` made look like any other has none either: torch says so
+    return false;
+  }
   return true;
 }
 

@@ -67,6 +67,7 @@ struct Torch {
   int32_t (*fast_storage_bytes)(const void *, int64_t *) = nullptr, (*fast_offset)(const void *, int64_t *) = nullptr;
   Direct direct;
   PyObject *grad_enabled = nullptr, *dispatch_depth = nullptr, *function_depth = nullptr; // functions of no argument
+  PyObject *tracing = nullptr;    // a function of no argument: None outside of torch.jit.trace
   PyObject *forward_ad = nullptr; // the module that knows whether tangents may exist
   PyObject *bump = nullptr, *empty_strided = nullptr, *threads = nullptr;
   PyObject *dtypes[dtype_count] = {};   // torch.float32 …
@@ -81,8 +82,9 @@ struct NumPy {
 };
 /// Looks for the functions of no Python call in the library that the exchange API is of.
 void find_fast_functions(Torch &);
-/// Looks for what Torch::direct needs. `samples`: tensors of various kinds, each with its dispatch keys; none: nothing
-/// is found.
+/// Looks for what Torch::direct needs. `samples`: tensors of the kinds below, each with its dispatch keys; none:
+/// nothing is found.
+enum Sample { plain_sample, parameter_sample, negative_sample, inference_sample, meta_sample, sample_count };
 void find_direct(Torch &, std::span<const std::pair<PyObject *, uint64_t>> samples);
 extern Torch torch;
 extern NumPy numpy;

@@ -59,6 +59,10 @@ def _foreach(self: Kernel, args: tuple[Any, ...], out: Any, stream: Any, kwargs:
     torch = _torch.loaded()
     if torch is None:
         return _elsewise.foreach(self, given, outs, on)
+    if out is None and not _torch.makes_results_in_c():
+        every = (value for name, given_ in values.items() for value in lists.get(name, [given_]))
+        if any(isinstance(value, torch.Tensor) for value in every):
+            raise TypeError(f"foreach() makes no tensors of torch {torch.__version__} (2.10 can): give `out=`")
     with _torch.plain(torch):
         results = _elsewise.foreach(self, given, outs, on)
         if on is not None:

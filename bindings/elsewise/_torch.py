@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 from . import _elsewise
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _registered = False
+_registering = threading.Lock()
 
 
 def loaded() -> Any:
@@ -25,7 +27,9 @@ def loaded() -> Any:
     if module is None or not hasattr(module, "Tensor"):
         return None
     if not _registered:
-        _register(module)
+        with _registering:  # of several threads one does it, and the others wait for it
+            if not _registered:
+                _register(module)
     return module
 
 
@@ -41,10 +45,10 @@ def needed(why: str) -> Any:
 def _register(torch: Any) -> None:
     """Hands the fast path in C what it needs. An older torch has no exchange API; all calls then go through `view`."""
     global _registered
-    _registered = True
     find_nvrtc()  # now that torch's CUDA is known
     api = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)
     if api is None:
+        _registered = True
         return
     base, internal = torch._C.TensorBase, torch._C
     _elsewise.register_torch(
@@ -69,29 +73,42 @@ def _register(torch: Any) -> None:
             "dtypes": {spelling: getattr(torch, name) for spelling, name in TORCH_NAMES.items()},
             "cpu": torch.device("cpu"),
             "cuda": [torch.device("cuda", ordinal) for ordinal in range(64)],
+            "tracing_state": internal._get_tracing_state,
         }
     )
+    _registered = True
 
 
 def _samples(torch: Any) -> list[tuple[Tensor, int]]:
     """Tensors of several kinds, each with its dispatch keys as a number, by which C finds its way in a tensor. None if
-    this torch does not tell."""
+    this torch does not tell. The first call's modes are not asked: a tensor here is none of theirs."""
     try:
-        keys = torch._C._dispatch_keys
-        with torch._C.DisableTorchFunction():
-            plain = torch.empty((2, 3), device="cpu")
+        keys, f32 = torch._C._dispatch_keys, torch.float32
+        alone = torch.utils._python_dispatch._disable_current_modes()
+        with torch._C.DisableTorchFunction(), alone, torch.inference_mode(False):
+            plain = torch.empty((2, 3), dtype=f32, device="cpu")
+            parameter = torch.nn.Parameter(torch.empty((2, 3), dtype=f32, device="cpu"))
             with torch.inference_mode():
-                inference = torch.empty(5, device="cpu")
-            kinds = [plain, torch.nn.Parameter(plain), torch._neg_view(plain), inference, torch.empty(7, device="meta")]
-            return [(tensor, keys(tensor).raw_repr()) for tensor in kinds]
-    except (AttributeError, RuntimeError, TypeError):
+                inference = torch.empty(5, dtype=f32, device="cpu")
+            kinds = [plain, parameter, torch._neg_view(plain), inference, torch.empty(7, device="meta")]
+            samples = [(tensor, int(keys(tensor).raw_repr())) for tensor in kinds]
+            return samples if all(0 <= key < 2**64 for _, key in samples) else []
+    except Exception:  # whatever a torch that is like none we know raises: it is read by its methods then
         return []
+
+
+def makes_results_in_c() -> bool:
+    """Whether C can make tensors: torch has the exchange API."""
+    torch = sys.modules.get("torch")
+    return hasattr(getattr(torch, "Tensor", None), "__dlpack_c_exchange_api__")
 
 
 def plain(torch: Any) -> contextlib.AbstractContextManager[Any]:
     """Inside, a tensor's own methods answer, whatever function modes are active. TypeError if the call is being
     traced."""
     internal = torch._C
+    if internal._get_tracing_state() is not None:
+        raise TypeError("torch.jit.trace cannot see into a kernel: its trace would hold nothing of the call")
     keys = getattr(internal, "_TorchDispatchModeKey", None)
     for key in ("FAKE", "PROXY", "FUNCTIONAL"):
         if keys is not None and internal._get_dispatch_mode(getattr(keys, key)) is not None:

@@ -202,6 +202,7 @@ std::optional<Case> prepare(Program program, std::map<std::string, int> &refused
   }
 
   for (ExprId e = 0; e < c.ast.exprs.size(); ++e) {
+    c.reads |= c.ast[e].kind == ExprKind::Read; // what is dropped from the code may have been looked at
     const bool power = c.ast[e].kind == ExprKind::Binary && c.ast[e].op == Operator::Pow;
     const Builtin *const row = called(c.ast, c.names, e);
     c.inexact |= power || (row && row->sameness == Sameness::Ulp);

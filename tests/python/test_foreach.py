@@ -290,3 +290,49 @@ def test_threads_call_one_kernel_on_lists_of_their_own() -> None:
     for thread in threads:
         thread.join()
     assert all(bool((x == 50).all()) for xs in lists for x in xs)
+
+
+def test_a_tensor_without_a_version_is_refused_and_the_others_are_told() -> None:
+    """`.data =` gives a parameter made in inference mode the look of any other, but no version."""
+    k = ew.kernel("x*0.5")
+    first, last = torch.ones(4), torch.ones(4)
+    k(first, out=first)  # the kind is known
+    with torch.inference_mode():
+        module = torch.nn.Linear(2, 2)
+    module.double()
+    for call in (lambda w: k(w, out=w), lambda w: k.foreach([first, w, last], out=[first, w, last])):
+        with torch.no_grad(), pytest.raises(RuntimeError, match=r"inference tensor|version"):
+            call(module.weight)
+    assert (first._version, last._version) == (2, 1)
+
+
+def test_torch_is_looked_at_beside_the_modes_of_the_first_call() -> None:
+    seen: list[Any] = []
+
+    class Refuse(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(func)
+            raise KeyError("not here")
+
+    with Refuse():
+        _torch._register(torch)
+    assert not seen
+    results = ew.kernel("x*2").foreach([torch.ones(3)])
+    assert isinstance(results[0], torch.Tensor)
+    assert results[0].tolist() == [2.0] * 3
+
+
+def test_a_trace_is_refused() -> None:
+    k = ew.kernel("x*2")
+    for call in (lambda x: k(x), lambda x: k.foreach([x])[0]):
+        with pytest.raises(TypeError, match=r"torch\.jit\.trace cannot see into a kernel"):
+            torch.jit.trace(call, torch.ones(3))
+
+
+def test_no_results_are_made_of_a_torch_that_cannot_be_read_in_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_torch, "makes_results_in_c", lambda: False)
+    monkeypatch.setattr(_elsewise, "foreach_at_once", lambda *given: NotImplemented)
+    k, x = ew.kernel("x*2"), torch.ones(3)
+    with pytest.raises(TypeError, match="give `out=`"):
+        k.foreach([x])
+    assert k.foreach([x], out=[x])[0].tolist() == [2.0] * 3

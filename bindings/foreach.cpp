@@ -119,7 +119,7 @@ private:
 
 class Reader {
 public:
-  /// `alone`: what C alone does not understand is declined, not read by the package.
+  /// `alone`: what C alone does not understand is not read by the package, and no error is set.
   Reader(Storage &storage, bool plain, bool grad, bool alone)
       : storage_(storage), plain_(plain), grad_(grad), alone_(alone) {}
 
@@ -131,9 +131,8 @@ public:
   }
 
   Owner owner = Owner::None;
-  int32_t ordinal = -1;  // of the first CUDA tensor
-  bool at_once = false;  // the last value was a tensor read in C: it would be as an `out` too
-  bool declined = false; // no error is set then
+  int32_t ordinal = -1; // of the first CUDA tensor
+  bool at_once = false; // the last value was a tensor read in C: it would be as an `out` too
 
 private:
   bool read(PyObject *name, PyObject *value, bool writable, api::Arg &arg) {
@@ -145,7 +144,7 @@ private:
     } else if (!writable && read_scalar(value, arg)) {
       return true;
     }
-    if (alone_) return declined = true, false;
+    if (alone_) return false;
     PyObject *operand = PyObject_CallFunctionObjArgs(package.read, name, value, writable ? Py_True : Py_False, nullptr);
     if (!operand) return false;
     storage_.kept.push_back(operand);
@@ -202,10 +201,7 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
   const bool plain = torch.tensor && torch_is_plain(grad);
   if (alone && !plain) Py_RETURN_NOTIMPLEMENTED;
   Reader reader(storage, plain, grad, alone);
-  const auto unread = [&]() -> PyObject * {
-    if (reader.declined) Py_RETURN_NOTIMPLEMENTED;
-    return nullptr;
-  };
+  const auto unread = [] { return PyErr_Occurred() ? nullptr : Py_NewRef(Py_NotImplemented); };
   storage.buffers->resize(count, width);
   auto &[args, out, layouts, calls, plans] = *storage.buffers;
   const size_t row = width + 1; // of layouts
@@ -311,16 +307,14 @@ bool assigned(PyObject *kernel, PyObject *args, PyObject *kwargs, std::vector<Py
   const Py_ssize_t positional = PyTuple_GET_SIZE(args);
   if (positional > 1 || PyDict_GET_SIZE(kwargs) + positional != Py_ssize_t(names.size())) return false;
   size_t free = names.size();
-  bool main = false; // it has an `x`, which is what may go without its name
   for (size_t a = 0; a < names.size(); ++a) {
-    main |= PyUnicode_CompareWithASCIIString(names[a], "x") == 0;
     values.push_back(PyDict_GetItemWithError(kwargs, names[a]));
     if (!values[a]) free = a;
     else if (values[a] == Py_None) return false;
   }
   if (!positional) return free == names.size() && !names.empty();
   if (free == names.size() || PyTuple_GET_ITEM(args, 0) == Py_None) return false;
-  if (main && PyUnicode_CompareWithASCIIString(names[free], "x") != 0) return false;
+  if (const int main = main_of(kernel); main >= 0 && size_t(main) != free) return false;
   values[free] = PyTuple_GET_ITEM(args, 0); // as many as there are names, so it is the only one without
   return std::find(values.begin(), values.end(), nullptr) == values.end();
 }
@@ -346,8 +340,7 @@ PyObject *call_each_at_once(PyObject *kernel, PyObject *args, PyObject *outs, Py
   }
   if (!out) out = outs == Py_None ? Py_NewRef(Py_None) : copy_of(outs);
   const bool lists = count >= 0 && alike && out && (out == Py_None || PyList_GET_SIZE(out) == count);
-  if (PyErr_Occurred()) done = nullptr;
-  else done = lists ? call_each(kernel, given, out, Py_None, true) : Py_NewRef(Py_NotImplemented);
+  if (!PyErr_Occurred()) done = lists ? call_each(kernel, given, out, Py_None, true) : Py_NewRef(Py_NotImplemented);
   Py_DECREF(given);
   Py_XDECREF(out);
   return done;

@@ -379,6 +379,8 @@ const std::vector<PyObject *> &names_of(PyObject *kernel) {
   return reinterpret_cast<KernelObject *>(kernel)->state->names;
 }
 
+int main_of(PyObject *kernel) { return reinterpret_cast<KernelObject *>(kernel)->state->main; }
+
 const api::SpecRef *spec_of(PyObject *object) {
   if (Py_TYPE(object)->tp_dealloc == deallocate) return &reinterpret_cast<KernelObject *>(object)->state->spec;
   PyErr_SetString(PyExc_TypeError, "not an elsewise kernel");

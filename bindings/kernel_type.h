@@ -30,6 +30,8 @@ const api::SpecRef *spec_of(PyObject *object);
 
 /// Names of the arguments, interned, of what is a kernel.
 const std::vector<PyObject *> &names_of(PyObject *kernel);
+/// Which of them goes without its name beside others: `x`; -1: there is none.
+int main_of(PyObject *kernel);
 
 /// Makes an array or tensor for a plan's output, which it describes in `arg`; that borrows of the plan. New reference;
 /// null with an error set on failure.

@@ -82,9 +82,10 @@ struct NumPy {
 };
 /// Looks for the functions of no Python call in the library that the exchange API is of.
 void find_fast_functions(Torch &);
-/// Looks for what Torch::direct needs. `samples`: tensors of the kinds below, each with its dispatch keys; none:
-/// nothing is found.
+/// The tensors that elsewise/_torch.py makes to be looked at.
 enum Sample { plain_sample, parameter_sample, negative_sample, inference_sample, meta_sample, sample_count };
+/// Looks for what Torch::direct needs. `samples`: tensors of these kinds, each with its dispatch keys; none:
+/// nothing is found.
 void find_direct(Torch &, std::span<const std::pair<PyObject *, uint64_t>> samples);
 extern Torch torch;
 extern NumPy numpy;

@@ -59,7 +59,7 @@ def _foreach(self: Kernel, args: tuple[Any, ...], out: Any, stream: Any, kwargs:
     torch = _torch.loaded()
     if torch is None:
         return _elsewise.foreach(self, given, outs, on)
-    if out is None and not _torch.makes_results_in_c():
+    if out is None and _torch.exchange_api(torch) is None:
         every = (value for name, given_ in values.items() for value in lists.get(name, [given_]))
         if any(isinstance(value, torch.Tensor) for value in every):
             raise TypeError(f"foreach() makes no tensors of torch {torch.__version__} (2.10 can): give `out=`")

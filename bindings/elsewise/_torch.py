@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _registered = False
-_registering = threading.Lock()
+_registering = threading.RLock()  # a finaliser may call a kernel meanwhile
 
 
 def loaded() -> Any:
@@ -46,7 +46,7 @@ def _register(torch: Any) -> None:
     """Hands the fast path in C what it needs. An older torch has no exchange API; all calls then go through `view`."""
     global _registered
     find_nvrtc()  # now that torch's CUDA is known
-    api = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)
+    api = exchange_api(torch)
     if api is None:
         _registered = True
         return
@@ -97,10 +97,9 @@ def _samples(torch: Any) -> list[tuple[Tensor, int]]:
         return []
 
 
-def makes_results_in_c() -> bool:
-    """Whether C can make tensors: torch has the exchange API."""
-    torch = sys.modules.get("torch")
-    return hasattr(getattr(torch, "Tensor", None), "__dlpack_c_exchange_api__")
+def exchange_api(torch: Any) -> Any:
+    """By which C reads and makes tensors; None of an older torch."""
+    return getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)
 
 
 def plain(torch: Any) -> contextlib.AbstractContextManager[Any]:

@@ -149,11 +149,18 @@ private:
     return ast_[divisor].kind == ExprKind::Literal && !kinds_[dividend].constant && !holds_argument(dividend);
   }
 
+  /// Whether `is` says so of `e` or anything in it; `known`: of expressions that it was asked of.
+  template <class F> bool any_in(ExprId e, std::map<ExprId, bool> &known, F is) {
+    if (const auto at = known.find(e); at != known.end()) return at->second;
+    bool found = is(e);
+    for (uint32_t k = 0; k < values(ast_, names_, e) && !found; ++k) found = any_in(ast_.child(e, k), known, is);
+    return known[e] = found;
+  }
+
   bool holds_argument(ExprId e) {
-    if (const auto known = holds_argument_.find(e); known != holds_argument_.end()) return known->second;
-    bool holds = ast_[e].kind == ExprKind::Name && names_.of[e].binding == Binding::Argument;
-    for (uint32_t k = 0; k < values(ast_, names_, e) && !holds; ++k) holds = holds_argument(ast_.child(e, k));
-    return holds_argument_[e] = holds;
+    return any_in(e, holds_argument_, [&](ExprId at) {
+      return ast_[at].kind == ExprKind::Name && names_.of[at].binding == Binding::Argument;
+    });
   }
 
   void report_quotient(ExprId e) {
@@ -205,10 +212,7 @@ private:
 
   /// Whether anything in `e` has a kind that is not known yet.
   bool unsettled(ExprId e) {
-    if (const auto known = unsettled_.find(e); known != unsettled_.end()) return known->second;
-    bool found = kinds_[e].kind == Kind::Unknown;
-    for (uint32_t k = 0; k < values(ast_, names_, e) && !found; ++k) found = unsettled(ast_.child(e, k));
-    return unsettled_[e] = found;
+    return any_in(e, unsettled_, [&](ExprId at) { return kinds_[at].kind == Kind::Unknown; });
   }
 
   void report_pieces(const std::vector<Fact> &values) {

@@ -91,6 +91,12 @@ Value Intervals::evaluate(NodeId n, bool exact) {
   return memo_[exact][n] = v;
 }
 
+/// Whether an operand is compared as it is, whatever its size.
+bool Intervals::compared_exactly(const Inst &compare, NodeId operand) const {
+  const auto exactness = Exactness(compare.c);
+  return exactness == Exactness::Exact || (exactness == Exactness::Data && k_[operand].stage == Stage::Host);
+}
+
 Value Intervals::host(NodeId n, bool exact) {
   const Inst &i = k_[n];
   if (i.op == Op::Const) {
@@ -115,7 +121,7 @@ Value Intervals::host(NodeId n, bool exact) {
       evaluate(i.b, exact);
     break;
   case Op::Compare:
-    for (const NodeId o : {i.a, i.b}) evaluate(o, exact || Exactness(i.c) != Exactness::Value);
+    for (const NodeId o : {i.a, i.b}) evaluate(o, exact || compared_exactly(i, o));
     break;
   default:
     for (const NodeId o : operands(k_, n)) evaluate(o, exact || word);
@@ -218,12 +224,9 @@ Value Intervals::work(NodeId n, bool exact) {
     for (const NodeId o : list) operand(o, exact);
     return i.type == DType::F32 ? Value{.real_lo = -8, .real_hi = 8} : interval::anything(i.type);
   }
-  bool inside = exact;
-  if (i.op == Op::Compare) inside = exact || Exactness(i.c) == Exactness::Exact;
   Value v[2], r;
-  for (size_t o = 0; o < list.size() && o < 2; ++o) // a uniform beside data compares exactly, whatever its size
-    v[o] = operand(list[o], inside || (i.op == Op::Compare && Exactness(i.c) == Exactness::Data &&
-                                       k_[list[o]].stage == Stage::Host));
+  for (size_t o = 0; o < list.size() && o < 2; ++o)
+    v[o] = operand(list[o], exact || (i.op == Op::Compare && compared_exactly(i, list[o])));
   if (!at_point(n, std::span(v, std::min<size_t>(list.size(), 2)), r)) {
     switch (i.op) {
     case Op::Unary:

@@ -69,6 +69,7 @@ public:
 private:
   Value evaluate(NodeId, bool exact);
   Value work(NodeId, bool exact);
+  bool compared_exactly(const Inst &compare, NodeId operand) const;
   Value host(NodeId, bool exact);
   void skip(NodeId operand);
   Value read(NodeId);

@@ -10,9 +10,10 @@ class Far {
 public:
   Far(Random &random, size_t rank) : random_(random) {
     if (rank > 1 || random_.chance(30))
-      for (size_t d = 0; d < rank; ++d) axes_ += (d ? ", " : "") + std::string(1, char('a' + d));
-    for (const char c : axes_)
-      if (c != ',' && c != ' ') positions_.push_back(std::string(1, c));
+      for (size_t d = 0; d < rank; ++d) {
+        positions_.push_back(std::string(1, char('a' + d)));
+        axes_ += (d ? ", " : "") + positions_.back();
+      }
   }
 
   std::string spec() {

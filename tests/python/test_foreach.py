@@ -330,7 +330,7 @@ def test_a_trace_is_refused() -> None:
 
 
 def test_no_results_are_made_of_a_torch_that_cannot_be_read_in_c(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_torch, "makes_results_in_c", lambda: False)
+    monkeypatch.setattr(_torch, "exchange_api", lambda torch: None)
     monkeypatch.setattr(_elsewise, "foreach_at_once", lambda *given: NotImplemented)
     k, x = ew.kernel("x*2"), torch.ones(3)
     with pytest.raises(TypeError, match="give `out=`"):

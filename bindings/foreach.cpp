@@ -3,6 +3,7 @@
 // is not understood at once is read by the package, an argument at a time.
 #include "kernel_type.h"
 #include <algorithm>
+#include <cstring>
 #include <deque>
 
 namespace elsewise::python {
@@ -49,53 +50,84 @@ private:
 /// All that a plan depends on of arguments, as a number each: lists of tensors of one layout are usual, and of a few.
 class Layouts {
 public:
-  uint32_t number_of(api::Arg &arg) {
-    if (arg.kind != ArgKind::Tensor) return uint32_t(arg.kind);
-    if (last_ < seen_.size() && same(arg, seen_[last_])) return use(last_, arg);
-    uint64_t hash = mixed(uint64_t(arg.rank) << 40 | uint64_t(arg.dtype) << 32 | uint64_t(arg.device.kind) << 24,
-                          uint64_t(arg.device.ordinal));
-    for (int32_t d = 0; d < arg.rank; ++d) hash = mixed(mixed(hash, uint64_t(arg.shape[d])), uint64_t(arg.stride[d]));
-    last_ = numbers_.of(hash, [&](uint32_t n) { return same(arg, seen_[n]); });
-    if (last_ == seen_.size()) {
-      std::vector<int64_t> &dims = dims_.emplace_back(arg.shape, arg.shape + arg.rank);
-      dims.insert(dims.end(), arg.stride, arg.stride + arg.rank);
-      seen_.push_back(arg);
-      seen_.back().shape = dims.data(), seen_.back().stride = dims.data() + arg.rank;
-    }
-    return use(last_, arg);
+  static bool is_tensor(uint32_t layout) { return layout >= kinds; }
+  static uint32_t of_scalar(const api::Arg &arg) { return uint32_t(arg.kind); }
+
+  /// `extent`: as extent_of() says.
+  uint32_t of_tensor(const Found &found, int64_t &extent) {
+    if (last_ >= seen_.size() || !same(found, seen_[last_].found)) find(found);
+    extent = seen_[last_].extent;
+    return kinds + last_;
+  }
+  /// Its lengths and strides stay as long as this does.
+  api::Arg tensor(uint32_t layout, void *address) const {
+    const Found &found = seen_[layout - kinds].found;
+    return {.kind = ArgKind::Tensor,
+            .dtype = found.dtype,
+            .device = found.device,
+            .rank = found.rank,
+            .shape = found.shape,
+            .stride = found.stride,
+            .data = address};
   }
 
 private:
   static constexpr uint32_t kinds = 8; // of arguments, and more: tensors' numbers begin behind them
+  struct Seen {
+    Found found;
+    int64_t extent;
+  };
 
-  static bool same(const api::Arg &a, const api::Arg &b) {
-    return a.dtype == b.dtype && a.device == b.device && a.rank == b.rank &&
-           std::equal(a.shape, a.shape + a.rank, b.shape) && std::equal(a.stride, a.stride + a.rank, b.stride);
+  static bool same(const Found &a, const Found &b) {
+    if (a.dtype != b.dtype || a.device != b.device || a.rank != b.rank) return false;
+    for (int32_t d = 0; d < a.rank; ++d)
+      if (a.shape[d] != b.shape[d] || a.stride[d] != b.stride[d]) return false;
+    return true;
   }
-  // Lengths and strides are borrowed of what stays.
-  uint32_t use(uint32_t n, api::Arg &arg) const {
-    arg.shape = seen_[n].shape, arg.stride = seen_[n].stride;
-    return kinds + n;
+  void find(const Found &found) {
+    uint64_t hash = mixed(uint64_t(found.rank) << 40 | uint64_t(found.dtype) << 32 | uint64_t(found.device.kind) << 24,
+                          uint64_t(found.device.ordinal));
+    for (int32_t d = 0; d < found.rank; ++d)
+      hash = mixed(mixed(hash, uint64_t(found.shape[d])), uint64_t(found.stride[d]));
+    last_ = numbers_.of(hash, [&](uint32_t n) { return same(found, seen_[n].found); });
+    if (last_ < seen_.size()) return;
+    std::vector<int64_t> &dims = dims_.emplace_back(found.shape, found.shape + found.rank);
+    dims.insert(dims.end(), found.stride, found.stride + found.rank);
+    seen_.push_back({found, extent_of(found)});
+    seen_.back().found.shape = dims.data(), seen_.back().found.stride = dims.data() + found.rank;
   }
 
   Numbers numbers_;
-  std::vector<api::Arg> seen_;
+  std::vector<Seen> seen_;
   std::deque<std::vector<int64_t>> dims_;
   uint32_t last_ = 0;
 };
 
-/// What the calls are made of, kept from one list to the next: hundreds of kilobytes that need not be found, and
-/// cleared, again. All of it is written before it is read.
-struct Buffers {
-  std::vector<api::Arg> args, out;
-  std::vector<uint32_t> layouts; // of the arguments and `out`, by call
-  std::vector<api::Call> calls;
-  std::vector<const api::Plan *> plans;
+/// What calls share that differ in addresses alone. It refers to itself, so it stays where it is made.
+struct Model {
+  Model() = default;
+  Model(const Model &) = delete;
+  size_t first = 0;                           // of its calls
+  const std::vector<uint32_t> *row = nullptr; // of layouts: the arguments', then that of `out`
+  uint32_t plan = 0;                          // by number
+  std::vector<api::Arg> args;
+  api::Arg out;
+  api::Call call;
+};
 
-  void resize(size_t count, size_t width) {
-    args.resize(count * width), out.resize(count), layouts.resize(count * (width + 1));
-    calls.resize(count), plans.resize(count);
-  }
+/// Calls whose arguments are of the same layouts share a plan.
+struct Planned {
+  std::vector<uint32_t> row;
+  Model *latest = nullptr;
+  api::PlanRef plan;
+};
+
+/// What the calls are made of, kept from one list to the next, since it need not be found again. All of it is written
+/// before it is read.
+struct Buffers {
+  std::vector<void *> addresses; // by call, the arguments', then that of `out`
+  std::vector<api::ListedCall> calls;
+  std::vector<Model *> models; // by call
 };
 
 // What the calls borrow; its parts stay where they are made.
@@ -103,14 +135,15 @@ struct Storage {
   Storage() : buffers(spare ? std::move(spare) : std::make_unique<Buffers>()) {}
   Storage(const Storage &) = delete;
   ~Storage() {
-    constexpr size_t most_kept = 1 << 13; // arguments
-    if (buffers->args.capacity() <= most_kept && buffers->calls.capacity() <= most_kept) spare = std::move(buffers);
+    constexpr size_t most_kept = 1 << 13;
+    if (buffers->addresses.capacity() <= most_kept) spare = std::move(buffers);
     for (PyObject *object : kept) Py_DECREF(object);
   }
 
   std::unique_ptr<Buffers> buffers;
   Layouts layouts;
-  std::deque<api::PlanRef> plans;
+  std::deque<Model> models;
+  std::deque<Planned> planned;
   std::vector<PyObject *> kept; // strong
 
 private:
@@ -123,11 +156,35 @@ public:
   Reader(Storage &storage, bool plain, bool grad, bool alone)
       : storage_(storage), plain_(plain), grad_(grad), alone_(alone) {}
 
-  /// `layout`: its number.
-  bool read(PyObject *name, PyObject *value, bool writable, api::Arg &arg, uint32_t &layout) {
-    if (!read(name, value, writable, arg)) return false;
-    layout = storage_.layouts.number_of(arg);
-    return true;
+  /// `scalar` is written if it is no tensor.
+  bool read(PyObject *name, PyObject *value, bool writable, uint32_t &layout, void *&address, api::Arg &scalar) {
+    at_once = plain_ && is_torch(value) && find(value, layout, address);
+    if (at_once) {
+      owner = Owner::Torch;
+      return true;
+    }
+    if (!writable && read_scalar(value, scalar)) return is_scalar(layout, address, scalar);
+    if (alone_) return false;
+    PyObject *operand = PyObject_CallFunctionObjArgs(package.read, name, value, writable ? Py_True : Py_False, nullptr);
+    if (!operand) return false;
+    storage_.kept.push_back(operand);
+    if (const View *view = view_of(operand)) {
+      if (is_torch_like(value)) owner = Owner::Torch;
+      else if (owner == Owner::None) owner = Owner::NumPy;
+      take({view->dtype, view->device, int32_t(view->shape.size()), view->shape.data(), view->stride.data(),
+            view->data},
+           layout, address);
+      return true;
+    }
+    if (read_scalar(operand, scalar)) return is_scalar(layout, address, scalar);
+    return PyErr_SetString(PyExc_TypeError, "neither a view nor a number"), false;
+  }
+
+  /// True if a tensor that was read in C is as it was then.
+  bool is_unchanged(PyObject *value, uint32_t layout, void *address) {
+    uint32_t now = 0;
+    void *there = nullptr;
+    return find(value, now, there) && now == layout && there == address;
   }
 
   Owner owner = Owner::None;
@@ -135,37 +192,25 @@ public:
   bool at_once = false; // the last value was a tensor read in C: it would be as an `out` too
 
 private:
-  bool read(PyObject *name, PyObject *value, bool writable, api::Arg &arg) {
-    at_once = false;
-    if (plain_ && is_torch(value)) {
-      owner = Owner::Torch;
-      at_once = read_torch(value, grad_, arg, dims_);
-      if (at_once) return placed(arg);
-    } else if (!writable && read_scalar(value, arg)) {
-      return true;
-    }
-    if (alone_) return false;
-    PyObject *operand = PyObject_CallFunctionObjArgs(package.read, name, value, writable ? Py_True : Py_False, nullptr);
-    if (!operand) return false;
-    storage_.kept.push_back(operand);
-    if (const View *view = view_of(operand)) {
-      arg = view->arg();
-      if (is_torch_like(value)) owner = Owner::Torch;
-      else if (owner == Owner::None) owner = Owner::NumPy;
-      return placed(arg);
-    }
-    return read_scalar(operand, arg) || (PyErr_SetString(PyExc_TypeError, "neither a view nor a number"), false);
+  bool find(PyObject *value, uint32_t &layout, void *&address) {
+    Found found;
+    return find_torch(value, grad_, found) && is_in_storage(found, take(found, layout, address));
   }
-
-  static bool is_torch_like(PyObject *value) { return torch.tensor && PyObject_TypeCheck(value, torch.tensor); }
-  bool placed(const api::Arg &arg) {
-    if (arg.device.kind == api::DeviceKind::Cuda && ordinal < 0) ordinal = arg.device.ordinal;
+  // Returns its extent.
+  int64_t take(const Found &found, uint32_t &layout, void *&address) {
+    int64_t extent = 0;
+    layout = storage_.layouts.of_tensor(found, extent), address = found.data;
+    if (found.device.kind == api::DeviceKind::Cuda && ordinal < 0) ordinal = found.device.ordinal;
+    return extent;
+  }
+  static bool is_scalar(uint32_t &layout, void *&address, const api::Arg &scalar) {
+    layout = Layouts::of_scalar(scalar), address = nullptr;
     return true;
   }
+  static bool is_torch_like(PyObject *value) { return torch.tensor && PyObject_TypeCheck(value, torch.tensor); }
 
   Storage &storage_;
   bool plain_, grad_, alone_;
-  Dims dims_; // of the last tensor
 };
 
 // Tells autograd what was written.
@@ -186,15 +231,20 @@ bool tell_written(PyObject *outs) {
 
 } // namespace
 
+static bool same_value(const api::Arg &a, const api::Arg &b) {
+  return a.integer == b.integer && std::memcmp(&a.real, &b.real, sizeof a.real) == 0;
+}
+
 PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObject *stream, bool alone) {
   const api::SpecRef *spec = spec_of(kernel);
   if (!spec) return nullptr;
   const auto &names = names_of(kernel);
-  const size_t width = names.size();
-  size_t count = 0; // of calls; the package has seen to it that all lists are as long
+  const size_t width = names.size(), row_width = width + 1;
+  std::vector<size_t> listed; // arguments that are lists
+  size_t count = 0;           // of calls; the package has seen to it that all lists are as long
   for (size_t a = 0; a < width; ++a)
     if (PyObject *list = PyTuple_GET_ITEM(arguments, Py_ssize_t(a)); PyList_CheckExact(list))
-      count = size_t(PyList_GET_SIZE(list));
+      listed.push_back(a), count = size_t(PyList_GET_SIZE(list));
 
   Storage storage;
   bool grad = true;
@@ -202,44 +252,94 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
   if (alone && !plain) Py_RETURN_NOTIMPLEMENTED;
   Reader reader(storage, plain, grad, alone);
   const auto unread = [] { return PyErr_Occurred() ? nullptr : Py_NewRef(Py_NotImplemented); };
-  storage.buffers->resize(count, width);
-  auto &[args, out, layouts, calls, plans] = *storage.buffers;
-  const size_t row = width + 1; // of layouts
-  // The list that is written in place, if the first result says so, and which of it need not be read again.
+  const auto list_of = [&](size_t a) { return a < width ? PyTuple_GET_ITEM(arguments, Py_ssize_t(a)) : outs; };
+  const auto has_changed = [] { return PyErr_SetString(PyExc_RuntimeError, "a list changed"), nullptr; };
+  const auto is_short = [&](PyObject *list) { return size_t(PyList_GET_SIZE(list)) != count; };
+  auto &[addresses, calls, models] = *storage.buffers;
+  addresses.resize(count * row_width), calls.resize(count), models.resize(count);
+  // The list that is written in place, if the first result says so: what was read of it need not be read again.
   size_t in_place = width;
-  for (size_t a = 0; a < width && outs != Py_None && count; ++a)
-    if (PyObject *list = PyTuple_GET_ITEM(arguments, Py_ssize_t(a));
-        PyList_CheckExact(list) && PyList_GET_ITEM(list, 0) == PyList_GET_ITEM(outs, 0))
-      in_place = a;
-  std::vector<bool> read_at_once(count);
+  if (outs != Py_None && count && !is_short(outs))
+    for (size_t a : listed)
+      if (PyList_GET_ITEM(list_of(a), 0) == PyList_GET_ITEM(outs, 0)) in_place = a;
   static PyObject *const out_name = PyUnicode_InternFromString("out");
-  // Those that all calls share are read once.
-  for (size_t a = 0; a < width; ++a) {
-    PyObject *given = PyTuple_GET_ITEM(arguments, Py_ssize_t(a));
-    if (PyList_CheckExact(given)) {
-      for (size_t k = 0; k < count; ++k) {
-        if (size_t(PyList_GET_SIZE(given)) != count)
-          return PyErr_SetString(PyExc_RuntimeError, "a list changed"), nullptr;
-        if (!reader.read(names[a], PyList_GET_ITEM(given, Py_ssize_t(k)), false, args[k * width + a],
-                         layouts[k * row + a]))
-          return unread();
-        if (a == in_place) read_at_once[k] = reader.at_once;
-      }
-    } else if (count) {
-      if (!reader.read(names[a], given, false, args[a], layouts[a])) return unread();
-      for (size_t k = 1; k < count; ++k) args[k * width + a] = args[a], layouts[k * row + a] = layouts[a];
+
+  std::vector<uint32_t> row(row_width); // the layouts of a call
+  std::vector<api::Arg> scalars(width);
+  std::vector<void *> to_all(width);
+  std::vector<bool> at_once(count * row_width); // read in C
+  std::vector<bool> at_once_to_all(width);
+  for (size_t a = 0; a < width && count; ++a) {
+    if (PyObject *given = list_of(a); !PyList_CheckExact(given)) {
+      if (!reader.read(names[a], given, false, row[a], to_all[a], scalars[a])) return unread();
+      at_once_to_all[a] = reader.at_once;
     }
   }
+  Numbers numbers; // of plans
+  Model *model = nullptr;
+  const auto fits = [&](const Model &m) {
+    return std::all_of(listed.begin(), listed.end(), [&](size_t a) {
+      return Layouts::is_tensor(row[a]) || same_value(m.args[a], scalars[a]);
+    });
+  };
   for (size_t k = 0; k < count; ++k) {
-    if (outs == Py_None) {
-      layouts[k * row + width] = 0;
-      continue;
+    void **const at = addresses.data() + k * row_width;
+    std::copy(to_all.begin(), to_all.end(), at);
+    for (size_t a : listed) {
+      PyObject *list = list_of(a);
+      if (is_short(list)) return has_changed();
+      if (!reader.read(names[a], PyList_GET_ITEM(list, Py_ssize_t(k)), false, row[a], at[a], scalars[a]))
+        return unread();
+      if (reader.at_once) at_once[k * row_width + a] = true;
     }
-    PyObject *target = PyList_GET_ITEM(outs, Py_ssize_t(k));
-    if (in_place < width && read_at_once[k] &&
-        target == PyList_GET_ITEM(PyTuple_GET_ITEM(arguments, Py_ssize_t(in_place)), Py_ssize_t(k)))
-      out[k] = args[k * width + in_place], layouts[k * row + width] = layouts[k * row + in_place];
-    else if (!reader.read(out_name, target, true, out[k], layouts[k * row + width])) return unread();
+    if (outs != Py_None) {
+      if (is_short(outs)) return has_changed();
+      PyObject *target = PyList_GET_ITEM(outs, Py_ssize_t(k));
+      if (in_place < width && at_once[k * row_width + in_place] && !is_short(list_of(in_place)) &&
+          target == PyList_GET_ITEM(list_of(in_place), Py_ssize_t(k))) {
+        row[width] = row[in_place], at[width] = at[in_place];
+      } else {
+        api::Arg none;
+        if (!reader.read(out_name, target, true, row[width], at[width], none)) return unread();
+        if (reader.at_once) at_once[k * row_width + width] = true;
+      }
+    }
+
+    if (!model || row != *model->row || !fits(*model)) {
+      uint64_t hash = 0;
+      for (uint32_t layout : row) hash = mixed(hash, layout);
+      const uint32_t plan = numbers.of(hash, [&](uint32_t n) { return row == storage.planned[n].row; });
+      if (plan == storage.planned.size()) storage.planned.push_back({row, nullptr, nullptr});
+      Planned &planned = storage.planned[plan];
+      model = planned.latest;
+      if (!model || !fits(*model)) {
+        model = planned.latest = &storage.models.emplace_back();
+        model->first = k, model->plan = plan, model->row = &planned.row;
+        model->args = scalars;
+        for (size_t a = 0; a < width; ++a)
+          if (Layouts::is_tensor(row[a])) model->args[a] = storage.layouts.tensor(row[a], at[a]);
+        if (outs != Py_None) model->out = storage.layouts.tensor(row[width], at[width]);
+        model->call.args = {model->args.data(), width};
+        model->call.out = outs == Py_None ? nullptr : &model->out;
+      }
+    }
+    models[k] = model;
+  }
+  // Python code ran in between, which may have freed what had been read before it.
+  if (!storage.kept.empty()) {
+    const auto unchanged = [&](size_t k, size_t a, PyObject *value) {
+      return reader.is_unchanged(value, (*models[k]->row)[a], addresses[k * row_width + a]);
+    };
+    for (size_t k = 0; k < count; ++k)
+      for (size_t a = 0; a < row_width; ++a) {
+        PyObject *list = list_of(a);
+        if (PyList_CheckExact(list) ? at_once[k * row_width + a] : a < width && at_once_to_all[a]) {
+          if (PyList_CheckExact(list) && is_short(list)) return has_changed();
+          if (!unchanged(k, a, PyList_CheckExact(list) ? PyList_GET_ITEM(list, Py_ssize_t(k)) : list))
+            return PyErr_Format(PyExc_RuntimeError, "in call %zu of the list: `%U` changed while the list was read", k,
+                                a < width ? names[a] : out_name);
+        }
+      }
   }
 
   void *on = nullptr;
@@ -247,45 +347,36 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
   else if (reader.ordinal >= 0) on = current_stream(reader.ordinal);
   if (PyErr_Occurred()) return nullptr;
 
+  for (Model &m : storage.models) {
+    m.call.stream = on;
+    api::PlanRef &plan = storage.planned[m.plan].plan;
+    if (plan) continue;
+    PyThreadState *thread = PyEval_SaveThread(); // it may compile
+    auto planned = api::plan(*spec, m.call);
+    PyEval_RestoreThread(thread);
+    if (!planned) {
+      planned.message = "in call " + std::to_string(m.first) + " of the list: " + planned.message;
+      return raise(planned, **spec), nullptr;
+    }
+    plan = std::move(planned.value);
+  }
   PyObject *made = outs == Py_None ? PyList_New(Py_ssize_t(count)) : (Py_INCREF(outs), outs);
   if (!made) return nullptr;
   storage.kept.push_back(made);
-  Numbers numbers;            // of plans: calls whose arguments are of the same layouts share one
-  std::vector<size_t> firsts; // by plan, of its calls
   for (size_t k = 0; k < count; ++k) {
-    api::Call &call = calls[k];
-    call = {.args = {args.data() + k * width, width}, .out = outs == Py_None ? nullptr : &out[k], .stream = on};
-    const uint32_t *mine = layouts.data() + k * row;
-    auto as_in = [&](size_t other) { return std::equal(mine, mine + row, layouts.data() + other * row); };
-    if (k && as_in(k - 1)) {
-      plans[k] = plans[k - 1];
-    } else {
-      uint64_t hash = 0;
-      for (size_t a = 0; a < row; ++a) hash = mixed(hash, mine[a]);
-      const uint32_t number = numbers.of(hash, [&](uint32_t n) { return as_in(firsts[n]); });
-      plans[k] = number < firsts.size() ? storage.plans[number].get() : nullptr;
-    }
-    if (!plans[k]) {
-      PyThreadState *thread = PyEval_SaveThread(); // it may compile
-      auto planned = api::plan(*spec, call);
-      PyEval_RestoreThread(thread);
-      if (!planned) {
-        planned.message = "in call " + std::to_string(k) + " of the list: " + planned.message;
-        return raise(planned, **spec), nullptr;
-      }
-      firsts.push_back(k);
-      plans[k] = storage.plans.emplace_back(std::move(planned.value)).get();
-    }
-    if (call.out) continue;
-    PyObject *result = allocate_out(*plans[k], reader.owner == Owner::Torch ? Owner::Torch : Owner::NumPy, out[k]);
+    Model &m = *models[k];
+    void **const at = addresses.data() + k * row_width;
+    calls[k] = {storage.planned[m.plan].plan.get(), &m.call, at};
+    if (outs != Py_None) continue;
+    PyObject *result = allocate_out(*calls[k].plan, reader.owner == Owner::Torch ? Owner::Torch : Owner::NumPy, m.out);
     if (!result) return nullptr;
     PyList_SET_ITEM(made, Py_ssize_t(k), result);
-    call.out = &out[k];
+    at[width] = m.out.data, m.call.out = &m.out;
   }
   if (reader.ordinal < 0) follow_threads(reader.owner == Owner::Torch);
 
   PyThreadState *thread = PyEval_SaveThread();
-  auto ran = api::run_each(plans, calls);
+  auto ran = api::run_each(calls);
   PyEval_RestoreThread(thread);
   if (!ran) return raise(ran, **spec), nullptr;
   if (outs != Py_None && !tell_written(outs)) return nullptr;

@@ -221,9 +221,13 @@ void find_fast_functions(Torch &t) {
   t.fast_offset = reinterpret_cast<decltype(t.fast_offset)>(offset);
 }
 
-// What the exchange API does not tell. `bytes`: of the storage, `offset` into it in elements; asked for if the tensor
-// has elements.
-static bool read_rest(PyObject *tensor, bool any, int64_t &bytes, int64_t &offset) {
+static bool has_elements(const Found &found) {
+  return std::find(found.shape, found.shape + found.rank, 0) == found.shape + found.rank;
+}
+
+// What the exchange API does not tell.
+static bool find_rest(PyObject *tensor, Found &found) {
+  const bool any = has_elements(found);
   if (torch.fast_is_neg) {
     PyObject *number = attribute(torch.cdata, tensor);
     const void *self = number ? PyLong_AsVoidPtr(number) : nullptr;
@@ -233,7 +237,7 @@ static bool read_rest(PyObject *tensor, bool any, int64_t &bytes, int64_t &offse
       return false;
     }
     if (torch.fast_is_neg(&self)) return false;
-    return !any || (!torch.fast_storage_bytes(&self, &bytes) && !torch.fast_offset(&self, &offset));
+    return !any || (!torch.fast_storage_bytes(&self, &found.storage_bytes) && !torch.fast_offset(&self, &found.offset));
   }
   if (!is_false(PyObject_CallOneArg(torch.is_neg, tensor))) return false;
   if (!any) return true;
@@ -242,9 +246,9 @@ static bool read_rest(PyObject *tensor, bool any, int64_t &bytes, int64_t &offse
     PyErr_Clear();
     return false;
   }
-  bytes = integer_of(PyObject_CallOneArg(torch.nbytes, storage));
+  found.storage_bytes = integer_of(PyObject_CallOneArg(torch.nbytes, storage));
   Py_DECREF(storage);
-  offset = integer_of(PyObject_CallOneArg(torch.storage_offset, tensor));
+  found.offset = integer_of(PyObject_CallOneArg(torch.storage_offset, tensor));
   return true;
 }
 
@@ -253,35 +257,17 @@ static PyObject *requires_grad_of(PyObject *tensor) {
   return torch.requires_grad ? attribute(torch.requires_grad, tensor) : PyObject_GetAttr(tensor, requires_grad);
 }
 
-// What two ways of reading a tensor find.
-struct Found {
-  DType dtype;
-  api::Device device;
-  int32_t rank;
-  const int64_t *shape, *stride;
-  void *data;
-};
+int64_t extent_of(const Found &found) {
+  if (!has_elements(found)) return 0;
+  int64_t last = 0;
+  for (int d = 0; d < found.rank; ++d) last += (found.shape[d] - 1) * found.stride[d];
+  return last + 1;
+}
 
-// `rest(any, bytes, offset)`: as read_rest().
-template <class F> static bool take(const Found &found, F rest, api::Arg &arg, Dims &dims) {
-  int64_t count = 1, last = 0; // of elements; the index of the last one in memory
-  for (int d = 0; d < found.rank; ++d) {
-    dims.shape[d] = found.shape[d], dims.stride[d] = found.stride[d];
-    count *= found.shape[d];
-    last += (found.shape[d] - 1) * found.stride[d];
-  }
-  int64_t bytes = 0, offset = 0;
-  if (!rest(count != 0, bytes, offset)) return false;
-  // The storage may have been shrunk under the tensor, and then `data` is not even null if the tensor has an offset.
-  if (count && (!found.data || offset < 0 || (offset + last + 1) * info(found.dtype).bytes > bytes)) return false;
-  arg = {.kind = ArgKind::Tensor,
-         .dtype = found.dtype,
-         .device = found.device,
-         .rank = found.rank,
-         .shape = dims.shape,
-         .stride = dims.stride,
-         .data = found.data};
-  return true;
+// A tensor whose storage was shrunk may have an address all the same, if it has an offset.
+bool is_in_storage(const Found &found, int64_t extent) {
+  return extent == 0 || (found.data && found.offset >= 0 &&
+                         (found.offset + extent) * info(found.dtype).bytes <= found.storage_bytes);
 }
 
 // The tensor of a Python object and what is known of its kind, or null.
@@ -303,22 +289,20 @@ static void learn(PyObject *object, api::DeviceKind device) {
 }
 
 // `tensor`: a reference to it.
-static bool read_directly(const void *const *tensor, api::DeviceKind device, bool grad, api::Arg &arg, Dims &dims) {
+static bool find_directly(const void *const *tensor, api::DeviceKind device, bool grad, Found &found) {
   const Direct &direct = torch.direct;
   if (grad && direct.requires_grad(*tensor)) return false;
-  Found found;
   int32_t dtype = 0, index = 0;
   int64_t rank = 0, *shape = nullptr, *stride = nullptr;
   if (direct.dtype(tensor, &dtype) || direct.rank(tensor, &rank) || rank > fast_rank) return false;
   if (dtype < 0 || dtype >= int32_t(std::size(direct.dtypes)) || direct.dtypes[dtype] < 0) return false;
   if (device == api::DeviceKind::Cuda && direct.device_index(tensor, &index)) return false;
   if (direct.shape(tensor, &shape) || direct.stride(tensor, &stride) || direct.data(tensor, &found.data)) return false;
-  found.dtype = DType(direct.dtypes[dtype]), found.device = {device, index};
+  found.dtype = DType(direct.dtypes[dtype]);
+  found.device.kind = device, found.device.ordinal = index;
   found.rank = int32_t(rank), found.shape = shape, found.stride = stride;
-  auto rest = [&](bool any, int64_t &bytes, int64_t &offset) {
-    return !any || (!torch.fast_storage_bytes(tensor, &bytes) && !torch.fast_offset(tensor, &offset));
-  };
-  return take(found, rest, arg, dims);
+  return !has_elements(found) ||
+         (!torch.fast_storage_bytes(tensor, &found.storage_bytes) && !torch.fast_offset(tensor, &found.offset));
 }
 
 bool bump_version(PyObject *object) {
@@ -332,9 +316,9 @@ bool bump_version(PyObject *object) {
   return true;
 }
 
-bool read_torch(PyObject *tensor, bool grad, api::Arg &arg, Dims &dims) {
+bool find_torch(PyObject *tensor, bool grad, Found &found) {
   const void *self = nullptr;
-  if (const Direct::Known *known = known_of(tensor, self)) return read_directly(&self, known->device, grad, arg, dims);
+  if (const Direct::Known *known = known_of(tensor, self)) return find_directly(&self, known->device, grad, found);
   DLTensor view;
   if (torch.api->dltensor_from_py_object_no_sync(tensor, &view)) { // meta, sparse, quantised, under vmap, …
     PyErr_Clear();
@@ -344,11 +328,22 @@ bool read_torch(PyObject *tensor, bool grad, api::Arg &arg, Dims &dims) {
   const auto device = device_of(view.device);
   if (!dtype || !device || view.ndim > fast_rank) return false;
   if (grad && !is_false(requires_grad_of(tensor))) return false;
-  const Found found{*dtype,     *device,      view.ndim,
-                    view.shape, view.strides, view.data ? static_cast<char *>(view.data) + view.byte_offset : nullptr};
-  auto rest = [&](bool any, int64_t &bytes, int64_t &offset) { return read_rest(tensor, any, bytes, offset); };
-  if (!take(found, rest, arg, dims)) return false;
+  found.dtype = *dtype, found.device = *device;
+  found.rank = view.ndim, found.shape = view.shape, found.stride = view.strides;
+  found.data = view.data ? static_cast<char *>(view.data) + view.byte_offset : nullptr;
+  if (!find_rest(tensor, found)) return false;
   if (found.data) learn(tensor, device->kind);
+  return true;
+}
+
+bool read_torch(PyObject *tensor, bool grad, api::Arg &arg, Dims &dims) {
+  Found found;
+  if (!find_torch(tensor, grad, found) || !is_in_storage(found, extent_of(found))) return false;
+  std::copy_n(found.shape, found.rank, dims.shape);
+  std::copy_n(found.stride, found.rank, dims.stride);
+  arg.kind = ArgKind::Tensor, arg.dtype = found.dtype, arg.device = found.device, arg.rank = found.rank;
+  arg.shape = dims.shape, arg.stride = dims.stride, arg.data = found.data;
+  arg.integer = 0, arg.real = 0;
   return true;
 }
 

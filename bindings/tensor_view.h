@@ -97,7 +97,23 @@ inline bool is_torch(PyObject *o) { return Py_TYPE(o) == torch.tensor || Py_TYPE
 bool torch_is_plain(bool &grad);
 /// Tells autograd that a tensor's data changed. False: nothing was done, and torch.bump is to be asked.
 bool bump_version(PyObject *tensor);
-/// False, with no Python error set: this tensor is for the slow path. `grad`: grad mode is on.
+/// What a tensor says of itself: lengths and strides are its own, borrowed until it changes.
+struct Found {
+  DType dtype = DType::F32;
+  api::Device device;
+  int32_t rank = 0;
+  const int64_t *shape = nullptr, *stride = nullptr;
+  void *data = nullptr;
+  // Of its storage, and where it begins there, in elements; not asked for if it has no elements.
+  int64_t storage_bytes = 0, offset = 0;
+};
+/// One past the last of a tensor's elements in memory, from its first one, in elements; 0 if it has none.
+int64_t extent_of(const Found &);
+/// False: the storage was shrunk under the tensor. `extent`: as extent_of() says.
+bool is_in_storage(const Found &, int64_t extent);
+/// Looks at a tensor. False, with no Python error set: it is for the slow path. `grad`: grad mode is on.
+bool find_torch(PyObject *tensor, bool grad, Found &);
+/// The same, as an argument.
 bool read_torch(PyObject *tensor, bool grad, api::Arg &, Dims &);
 /// The same for an array, whose buffer stays exported until release. `writable`: it is `out`.
 bool read_numpy(PyObject *array, bool writable, api::Arg &, Dims &, Py_buffer &);

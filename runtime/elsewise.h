@@ -120,10 +120,17 @@ EW_API bool matches(const Plan &, const Call &) noexcept;
 /// was written. call.out must be given.
 EW_API Result<bool> run(const Plan &, const Call &) noexcept;
 
-/// The same for a list of calls, plans[k] for calls[k], as if they were run one after the other; `call.stream` is the
-/// first's. All are checked before anything is written. On CUDA, calls over contiguous data share a launch; a fault's
-/// message begins with the place of its call in the list.
-EW_API Result<bool> run_each(std::span<const Plan *const> plans, std::span<const Call> calls) noexcept;
+/// One call of a list: `call`, but that its tensors are at `addresses`. Calls that differ in nothing else may share one
+/// `call`, which is then looked at once.
+struct ListedCall {
+  const Plan *plan = nullptr;
+  const Call *call = nullptr;       // `out` given
+  void *const *addresses = nullptr; // by argument, whatever its kind, then that of `out`
+};
+/// The same for a list of calls, as if they were run one after the other; `call.stream` is the first's. All are checked
+/// before anything is written. On CUDA, calls over contiguous data share a launch; a fault's message begins with the
+/// place of its call in the list.
+EW_API Result<bool> run_each(std::span<const ListedCall>) noexcept;
 /// Positions of one piece along one axis, which bounds decide: [begin, end), in positions of the domain. A number where
 /// the host knows it, within what the call computes; else the bound in the rule's words.
 struct PositionRange {

@@ -17,19 +17,18 @@ struct PointerClass {
 
 const Form &planned_form(const Plan &plan, uint64_t alias) { return alias ? plan.form_in_place : plan.form; }
 
-PointerClass classify(const Plan &plan, const Call &call) {
+PointerClass classify(const Plan &plan, const Addresses &at) {
   PointerClass c;
-  const uintptr_t out = call.out ? reinterpret_cast<uintptr_t>(call.out->data) : 0; // 0: as an allocator would align it
-  auto address = [&](size_t a) { return plan.operands[a].tensor ? reinterpret_cast<uintptr_t>(call.args[a].data) : 0; };
+  const uintptr_t out = at.has_out() ? at.out() : 0; // 0: as an allocator would align it
   for (size_t a = 0; a < plan.operands.size(); ++a)
-    if (plan.operands[a].may_alias && call.out && address(a) == out && plan.typing->operands[a].read)
+    if (plan.operands[a].may_alias && at.has_out() && at[a] == out && plan.typing->operands[a].read)
       c.alias |= uint64_t(1) << a;
   if (plan.machine == Machine::Cpu) return c;
   const Form &form = planned_form(plan, c.alias);
   const int64_t phase = vector_phase(out, bytes(plan.dtype), form.vector);
   for (size_t a = 0; a < plan.operands.size(); ++a)
     if (form.args[a] == Access::Vector && plan.operands[a].tensor && !(c.alias >> a & 1) &&
-        vector_phase(address(a), plan.operands[a].bytes, form.vector) != phase)
+        vector_phase(at[a], plan.operands[a].bytes, form.vector) != phase)
       c.scalar |= uint64_t(1) << a;
   return c;
 }
@@ -225,8 +224,8 @@ static bool is(const Launch &launch, PointerClass c, bool wide, bool many) {
   return launch.alias == c.alias && launch.scalar == c.scalar && launch.wide == wide && launch.many == many;
 }
 
-bool serves(const Plan &plan, const Launch &launch, const Call &call, bool many) {
-  return is(launch, classify(plan, call), false, many);
+bool serves(const Plan &plan, const Launch &launch, const Addresses &addresses, bool many) {
+  return is(launch, classify(plan, addresses), false, many);
 }
 
 Result<const Launch *> launch_for(const Plan &plan, const Call &call, bool wide, bool many) {

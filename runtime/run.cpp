@@ -15,16 +15,23 @@ bool apart(uintptr_t a, const Extremes &of_a, uintptr_t b, const Extremes &of_b)
   return a + uintptr_t(of_a.high) <= b + uintptr_t(of_b.low) || b + uintptr_t(of_b.high) <= a + uintptr_t(of_a.low);
 }
 
+// No address has bits below its dtype's size, which is a power of two.
+bool misaligned(uintptr_t address, int bytes) { return address & uintptr_t(bytes - 1); }
+
+std::string wrong_address(const Plan &plan, size_t a, const Addresses &addresses) {
+  if (!addresses[a]) return name_of(plan, a) + " has no memory";
+  if (!misaligned(addresses[a], plan.operands[a].bytes)) return "";
+  return name_of(plan, a) + " is not aligned to its dtype " + spelling(addresses.call().args[a].dtype) +
+         "; pass a copy";
+}
+
 // A tensor that is read at indices: any of its elements may be wanted after any element of `out` was written.
-std::string wrong_table(const Plan &plan, size_t a, const Call &call) {
+std::string wrong_table(const Plan &plan, size_t a, const Addresses &addresses) {
   const PlannedOperand &o = plan.operands[a];
   const Dims &shape = plan.shapes[a];
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return ""; // nothing can be read of it
-  const uintptr_t at = reinterpret_cast<uintptr_t>(call.args[a].data),
-                  out = reinterpret_cast<uintptr_t>(call.out->data);
-  if (!at) return name_of(plan, a) + " has no memory";
-  if (at % uintptr_t(o.bytes))
-    return name_of(plan, a) + " is not aligned to its dtype " + spelling(call.args[a].dtype) + "; pass a copy";
+  const uintptr_t at = addresses[a], out = addresses.out();
+  if (std::string wrong = wrong_address(plan, a, addresses); !wrong.empty()) return wrong;
   if (plan.count == 0 || apart(at, o.table_extremes, out, plan.out_extremes)) return "";
   // Both views over the axes of the one, then those of the other.
   Dims lengths(shape), table(shape.size() + plan.shape.size(), 0), own(shape.size(), 0);
@@ -38,26 +45,24 @@ std::string wrong_table(const Plan &plan, size_t a, const Call &call) {
 
 } // namespace
 
-static std::string wrong_place(const Plan &plan, const Call &call);
+static std::string wrong_place(const Plan &plan, const Addresses &);
 
-std::string wrong_memory(const Plan &plan, const Launch &launch, const Call &call) {
+std::string wrong_memory(const Plan &plan, const Launch &launch, const Addresses &addresses) {
   if (plan.count == 0) return "";
-  const uintptr_t out = reinterpret_cast<uintptr_t>(call.out->data);
+  const uintptr_t out = addresses.out();
   if (!out) return "`out` has no memory";
-  if (out % uintptr_t(bytes(plan.dtype)))
+  if (misaligned(out, bytes(plan.dtype)))
     return std::string("`out` is not aligned to its dtype ") + spelling(plan.dtype) + "; give a fresh one";
   for (size_t a = 0; a < plan.operands.size(); ++a) {
     const PlannedOperand &o = plan.operands[a];
     if (o.table)
-      if (std::string wrong = wrong_table(plan, a, call); !wrong.empty()) return wrong;
+      if (std::string wrong = wrong_table(plan, a, addresses); !wrong.empty()) return wrong;
     if (!o.tensor) {
-      if (o.host_scalar && !call.args[a].data) return name_of(plan, a) + " has no memory";
+      if (o.host_scalar && !addresses[a]) return name_of(plan, a) + " has no memory";
       continue;
     }
-    const uintptr_t at = reinterpret_cast<uintptr_t>(call.args[a].data);
-    if (!at) return name_of(plan, a) + " has no memory";
-    if (at % uintptr_t(o.bytes))
-      return name_of(plan, a) + " is not aligned to its dtype " + spelling(call.args[a].dtype) + "; pass a copy";
+    if (std::string wrong = wrong_address(plan, a, addresses); !wrong.empty()) return wrong;
+    const uintptr_t at = addresses[a];
     if (launch.alias >> a & 1 || apart(at, o.extremes, out, plan.out_extremes)) continue;
     if (at == out && o.may_alias) continue; // the identical view of an argument that no piece reads
     if (overlap({at, ref(o.stride), o.bytes}, {out, ref(plan.out_stride), bytes(plan.dtype)}, ref(plan.shape)))
@@ -65,16 +70,16 @@ std::string wrong_memory(const Plan &plan, const Launch &launch, const Call &cal
              " without being the same view, so elements would be overwritten before they are read; pass `" +
              plan.spec->names.arguments[a] + ".clone()`";
   }
-  return call.raw_pointers ? wrong_place(plan, call) : "";
+  return addresses.call().raw_pointers ? wrong_place(plan, addresses) : "";
 }
 
 // Raw addresses: is each where the call says it is?
-static std::string wrong_place(const Plan &plan, const Call &call) {
+static std::string wrong_place(const Plan &plan, const Addresses &addresses) {
   std::string why;
   const CudaDriver *driver = cuda_driver(why);
   if (!driver) return ""; // then all memory is the host's
-  auto look = [&](const std::string &name, const Arg &arg) -> std::string {
-    const PointerKind kind = pointer_kind(*driver, arg.data);
+  auto look = [&](const std::string &name, const Arg &arg, void *address) -> std::string {
+    const PointerKind kind = pointer_kind(*driver, address);
     if (arg.device.kind == DeviceKind::Cpu)
       return kind.device && !kind.host
                  ? name + " is memory of " + show_device({DeviceKind::Cuda, kind.ordinal}) + ", not of the host"
@@ -86,20 +91,21 @@ static std::string wrong_place(const Plan &plan, const Call &call) {
              show_device(arg.device);
     return "";
   };
-  std::string wrong = look("`out`", *call.out);
+  const Call &call = addresses.call();
+  std::string wrong = look("`out`", *call.out, addresses.out_pointer());
   for (size_t a = 0; a < plan.operands.size() && wrong.empty(); ++a)
     if (plan.operands[a].tensor || plan.operands[a].host_scalar || plan.operands[a].table)
-      wrong = look(name_of(plan, a), call.args[a]);
+      wrong = look(name_of(plan, a), call.args[a], addresses.pointer(a));
   return wrong;
 }
 
 namespace {
 
-std::string start_cuda(const Plan &plan, const Call &call, Ready &ready) {
+std::string start_cuda(const Plan &plan, uintptr_t out, void *stream, Ready &ready) {
   const Launch &launch = *ready.launch;
   const Kernel &k = launch.variant->kernel;
-  Geometry g = geometry(k, k.form, plan.loop.rows, plan.loop.extent, reinterpret_cast<uintptr_t>(call.out->data),
-                        ref(plan.loop.out.rows), ref(plan.loop.lengths));
+  Geometry g = geometry(k, k.form, plan.loop.rows, plan.loop.extent, out, ref(plan.loop.out.rows),
+                        ref(plan.loop.lengths));
   LiveRanges live;
   if (launch.shift >= 0) ready.slots[launch.shift].integer = g.shift;
   if (launch.blocks >= 0) ready.slots[launch.blocks].integer = g.blocks;
@@ -114,7 +120,7 @@ std::string start_cuda(const Plan &plan, const Call &call, Ready &ready) {
   for (Slot &s : ready.slots) parameters.push_back(&s);
   if (launch.live >= 0) parameters[launch.live] = &live;
   if (launch.table >= 0) parameters[launch.table] = const_cast<uint8_t *>(ready.cut->table.data());
-  return launch_cuda(*launch.variant, plan.device, g, call.stream, {parameters.data(), parameters.size()});
+  return launch_cuda(*launch.variant, plan.device, g, stream, {parameters.data(), parameters.size()});
 }
 
 thread_local const LaunchTaker *taker_of_thread = nullptr;
@@ -160,22 +166,22 @@ Result<bool> get_ready(const Plan &plan, const Call &call, bool many, Ready &rea
   return good;
 }
 
-void put_pointers(const Call &call, Ready &ready) {
-  for (size_t s = 0; s < ready.slots.size(); ++s)
-    if (const int32_t of = ready.launch->pointers[s]; of != no_pointer)
-      ready.slots[s].pointer = of == out_pointer ? call.out->data : call.args[of].data;
+void put_pointers(const Addresses &addresses, const Launch &launch, Slot *slots) {
+  for (size_t s = 0; s < launch.pointers.size(); ++s)
+    if (const int32_t of = launch.pointers[s]; of != no_pointer)
+      slots[s].pointer = of == out_pointer ? addresses.out_pointer() : addresses.pointer(size_t(of));
 }
 
-Result<bool> start(const Plan &plan, const Call &call, Ready &ready) {
+Result<bool> start(const Plan &plan, const Addresses &addresses, void *stream, Ready &ready) {
   Result<bool> good;
   good.value = true;
   if (plan.count == 0) return good;
-  put_pointers(call, ready);
+  put_pointers(addresses, *ready.launch, ready.slots.data());
   if (plan.machine == Machine::Cpu) {
     run_cpu(*ready.launch->variant->cpu, ready.slots.data(), plan.loop.rows, plan.loop.extent, plan.bytes_per_position);
     return good;
   }
-  if (std::string error = start_cuda(plan, call, ready); !error.empty())
+  if (std::string error = start_cuda(plan, addresses.out(), stream, ready); !error.empty())
     return fault<bool>(Fault::Environment, std::move(error), *plan.spec);
   return good;
 }
@@ -186,7 +192,7 @@ Result<bool> run(const Plan &plan, const Call &call) noexcept try {
     return fault<bool>(Fault::Value, std::move(wrong), *plan.spec);
   thread_local Ready ready; // kept between calls, so that a call allocates nothing; no call runs inside another
   if (auto good = get_ready(plan, call, false, ready); !good) return good;
-  return start(plan, call, ready);
+  return start(plan, call, call.stream, ready);
 } catch (const std::exception &error) {
   return crashed<bool>(error);
 }

@@ -142,6 +142,23 @@ struct Held {
   std::shared_ptr<Plan> plan;
 };
 
+/// Where the tensors of a call are.
+class Addresses {
+public:
+  Addresses(const Call &call) : call_(&call) {}
+  Addresses(const ListedCall &listed) : call_(listed.call), listed_(listed.addresses) {}
+  const Call &call() const { return *call_; } // for all but where they are
+  bool has_out() const { return call_->out; }
+  void *pointer(size_t argument) const { return listed_ ? listed_[argument] : call_->args[argument].data; }
+  void *out_pointer() const { return listed_ ? listed_[call_->args.size()] : call_->out->data; }
+  uintptr_t operator[](size_t argument) const { return reinterpret_cast<uintptr_t>(pointer(argument)); }
+  uintptr_t out() const { return reinterpret_cast<uintptr_t>(out_pointer()); }
+
+private:
+  const Call *call_;
+  void *const *listed_ = nullptr; // null: they are the call's own
+};
+
 inline constexpr int32_t out_pointer = -1, no_pointer = -2;
 inline constexpr size_t most_arguments = 64; // of one spec in a call: the width of Launch's sets
 
@@ -248,7 +265,7 @@ Result<LookedAt> look_at_plan(const Spec &, const Call &);
 /// distinct. `many`: in a launch over a list, which only a plan whose form has no rows can be in.
 Result<const Launch *> launch_for(const Plan &, const Call &, bool wide, bool many = false);
 /// True if launch_for() would give a launch of the plan, one that is not wide, to this call too.
-bool serves(const Plan &, const Launch &, const Call &, bool many);
+bool serves(const Plan &, const Launch &, const Addresses &, bool many);
 /// The launch that a call would have, for a look: nothing is compiled, kept or counted. Faults: the call's.
 Result<std::shared_ptr<Launch>> look_at_launch(const Plan &, const Call &);
 /// What the host works out for one call. It refers to itself, so it stays where it is.
@@ -267,7 +284,7 @@ Result<bool> settle(const Plan &, const Launch &, const Call &, std::span<Slot> 
 
 // run.cpp
 /// Overlap of `out` with what is not the identical view, alignment, and where raw addresses are. Empty: fine.
-std::string wrong_memory(const Plan &, const Launch &, const Call &);
+std::string wrong_memory(const Plan &, const Launch &, const Addresses &);
 /// What calls of a plan that nothing speaks against any more are started with: the code, and what it is given but
 /// pointers. One serves all calls that have the launch and for which the host works out the same.
 struct Ready {
@@ -279,12 +296,12 @@ struct Ready {
 /// Checks what pointers and values of a call can be refused for, and puts values into slots. `many`: as for
 /// launch_for(); a call whose indexes need 128 bits is made ready for a launch of its own.
 Result<bool> get_ready(const Plan &, const Call &, bool many, Ready &);
-/// Puts a call's pointers into the slots.
-void put_pointers(const Call &, Ready &);
+/// Puts a call's pointers into slots of a launch.
+void put_pointers(const Addresses &, const Launch &, Slot *slots);
 /// One launch of a variant's CUDA code, or what TakeLaunches has for it. Empty: it was started.
 std::string launch_cuda(const Variant &, Device, const Geometry &, void *stream, std::span<void *const> parameters);
 /// Starts a call alone.
-Result<bool> start(const Plan &, const Call &, Ready &);
+Result<bool> start(const Plan &, const Addresses &, void *stream, Ready &);
 
 // Messages
 template <class T> Result<T> fault(Fault f, std::string message, const Spec &spec) {

@@ -5,6 +5,7 @@
 #include "runtime/launch_taker.h"
 #include "tests/shim/shim.h"
 #include "tests/unit/calls.h"
+#include <deque>
 #include <random>
 
 namespace elsewise::tests {
@@ -25,9 +26,38 @@ struct Item {
   Array<float> x, y, out, alone;
 };
 
+// A list for run_each(), and what it borrows.
+class Listing {
+public:
+  void add(const api::SpecRef &spec, const api::Call &call) {
+    auto plan = api::plan(spec, call);
+    ASSERT_TRUE(plan) << plan.message;
+    std::vector<void *> &at = addresses_.emplace_back();
+    for (const api::Arg &arg : call.args) at.push_back(arg.data);
+    at.push_back(call.out->data);
+    plans_.push_back(std::move(plan.value));
+    listed_.push_back({plans_.back().get(), &call, at.data()});
+  }
+  // As `call`, of the same layouts, stands elsewhere in memory.
+  void add_like(size_t first, const api::Call &call) {
+    std::vector<void *> &at = addresses_.emplace_back();
+    for (const api::Arg &arg : call.args) at.push_back(arg.data);
+    at.push_back(call.out->data);
+    listed_.push_back({listed_[first].plan, listed_[first].call, at.data()});
+  }
+  api::Result<bool> run() { return api::run_each(listed_); }
+
+private:
+  std::deque<std::vector<void *>> addresses_;
+  std::vector<api::PlanRef> plans_;
+  std::vector<api::ListedCall> listed_;
+};
+
 class Lists {
 public:
-  Lists(std::string_view text, bool in_place) : spec(compile(text)), in_place(in_place) {}
+  // `shared`: calls that differ in addresses alone share one Call.
+  Lists(std::string_view text, bool in_place, bool shared = false)
+      : spec(compile(text)), in_place(in_place), shared(shared) {}
 
   // `misaligned`: elements between a boundary and the start. `stride`: of the inner axis.
   void add(std::vector<int64_t> shape, int64_t misaligned = 0, int64_t stride = 1) {
@@ -59,8 +89,7 @@ public:
     std::vector<std::vector<api::Arg>> args;
     std::vector<api::Arg> outs;
     std::vector<api::Call> calls(items.size());
-    std::vector<api::PlanRef> held;
-    std::vector<const api::Plan *> plans;
+    Listing listing;
     for (auto &item : items) {
       // The CPU's answer first: the list may work in place.
       const auto alone = tests::run(spec, given(*item, false), item->alone.arg());
@@ -83,12 +112,13 @@ public:
     const api::TakeLaunches taking(taker);
     for (size_t k = 0; k < items.size(); ++k) {
       calls[k].args = args[k], calls[k].out = &outs[k];
-      auto plan = api::plan(spec, calls[k]);
-      EXPECT_TRUE(plan) << plan.message;
-      if (!plan) return {};
-      held.push_back(plan.value), plans.push_back(held.back().get());
+      size_t like = 0;
+      while (like < k && (items[like]->x.shape != items[k]->x.shape || items[like]->x.stride != items[k]->x.stride))
+        ++like;
+      if (shared && like < k) listing.add_like(like, calls[k]);
+      else listing.add(spec, calls[k]);
     }
-    result = api::run_each(plans, calls);
+    result = listing.run();
     return taken;
   }
 
@@ -108,7 +138,7 @@ public:
   }
 
   api::SpecRef spec;
-  bool in_place;
+  bool in_place, shared;
   std::vector<std::unique_ptr<Item>> items;
   api::Result<bool> result;
   std::minstd_rand random{7};
@@ -117,11 +147,11 @@ public:
 TEST(Foreach, EveryCallHasItsOwnResult) {
   for (const char *rule : {"i<n/4: x*0.5; i>=n-n/4: x*2; else x", "i<n/4: x*g; i>=n-n/4: y; else x", "x*g + i",
                            "i>2 and y>x: y - x; i%3==1: 0; else x", "i<n/2: x; else x", "i>0: y[i-1]; else x"})
-    for (const bool in_place : {false, true}) {
-      SCOPED_TRACE(std::string(rule) + (in_place ? " in place" : ""));
-      Lists lists(rule, in_place);
-      for (int64_t n : {1, 3, 4, 5, 1023, 1024, 1025, 5000, 0, 17, 20000}) lists.add({n});
-      for (int64_t from : {1, 2, 3}) lists.add({2000 + from}, from);
+    for (const auto &[in_place, shared] : {std::pair(false, false), {true, false}, {false, true}, {true, true}}) {
+      SCOPED_TRACE(std::string(rule) + (in_place ? " in place" : "") + (shared ? " shared" : ""));
+      Lists lists(rule, in_place, shared);
+      for (int64_t n : {1, 3, 4, 5, 1023, 1024, 1025, 5000, 0, 17, 20000, 5000, 17, 0}) lists.add({n});
+      for (int64_t from : {1, 2, 3}) lists.add({2000 + from}, from), lists.add({5000}, from);
       if (!strchr(rule, '[')) lists.add({7, 300}); // one index reads what has one axis
       lists.add({500}, 0, 2);
       const std::vector<Taken> launches = lists.run();
@@ -156,16 +186,13 @@ TEST(Foreach, OneRefusedCallRefusesTheList) {
     args.push_back(arguments(*lists.spec, lists.given(*item, false))), outs.push_back(item->out.arg());
   args[2][0].data = last.out.memory.data() + 1;
   std::vector<api::Call> calls(3);
-  std::vector<api::PlanRef> held;
-  std::vector<const api::Plan *> plans;
+  Listing listing;
   for (size_t k = 0; k < 3; ++k) {
     calls[k].args = args[k], calls[k].out = &outs[k];
-    auto plan = api::plan(lists.spec, calls[k]);
-    ASSERT_TRUE(plan) << plan.message;
-    held.push_back(plan.value), plans.push_back(held.back().get());
+    listing.add(lists.spec, calls[k]);
   }
   const std::vector<float> first = lists.items[0]->out.memory;
-  const auto result = api::run_each(plans, calls);
+  const auto result = listing.run();
   ASSERT_FALSE(result);
   EXPECT_EQ(result.message.rfind("in call 2 of the list: `out` overlaps `x`", 0), 0u) << result.message;
   EXPECT_EQ(lists.items[0]->out.memory, first) << "written before the refusal";
@@ -182,8 +209,7 @@ TEST(Foreach, CallsThatReadWhatOthersWriteKeepTheirOrder) {
     args.back()[0].device = outs.back().device = cuda;
   }
   std::vector<api::Call> calls(4);
-  std::vector<api::PlanRef> held;
-  std::vector<const api::Plan *> plans;
+  Listing listing;
   int launches = 0, many = 0;
   const api::LaunchTaker taker = [&](const Kernel &k, const Geometry &, std::span<void *const>) {
     ++launches, many += k.form.many != 0;
@@ -191,11 +217,9 @@ TEST(Foreach, CallsThatReadWhatOthersWriteKeepTheirOrder) {
   const api::TakeLaunches taking(taker);
   for (size_t k = 0; k < 4; ++k) {
     calls[k].args = args[k], calls[k].out = &outs[k];
-    auto plan = api::plan(spec, calls[k]);
-    ASSERT_TRUE(plan) << plan.message;
-    held.push_back(plan.value), plans.push_back(held.back().get());
+    listing.add(spec, calls[k]);
   }
-  ASSERT_TRUE(api::run_each(plans, calls));
+  ASSERT_TRUE(listing.run());
   EXPECT_EQ(launches, 4);
   EXPECT_EQ(many, 0);
 }

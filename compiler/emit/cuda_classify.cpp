@@ -122,7 +122,7 @@ void KernelPrinter::print_origin(Lines &out) {
     const std::string step = v_ > 1 ? " * " + num(v_) : "";
     out.add(2,
             "const " + std::string(integer()) + " first = " +
-                (narrow ? "block * blockDim.x" : "i64(blockIdx.x % blocks * blockDim.x)") + step + head + ";",
+                (narrow ? "block * blockDim.x" : "i64(blockIdx.x % blocks) * blockDim.x") + step + head + ";",
             "the block's first position in the row");
   }
   auto moved = [](const std::string &rows, const std::string &stride) {

@@ -465,24 +465,29 @@ private:
             is_float(d) || d == DType::Bool || (bytes(d) >= 4 && (a.exact || b.exact))};
   }
 
-  // Sums and products that wrap are worked unsigned: one cast at the first leaf and one around the whole.
-  Text unsigned_text(NodeId n) {
+  // Sums and products that wrap are worked unsigned and in the rule's order. C takes two ints of a longer sum as ints,
+  // literals and positions among them, so each pair has a side that is unsigned. `most`: of the result, if in int.
+  Text unsigned_text(NodeId n, double &most) {
     const Inst &i = k_[n];
     const BinaryOp op = BinaryOp(i.sub);
     const int prec = op == BinaryOp::Mul ? Product : Sum;
-    auto nested = [&](NodeId o) {
-      return wraps(k_[o]) && k_[o].type == i.type && uses_[o] == 1 && !done_.contains(o) && !leaf(o);
+    auto side = [&](NodeId o, double &most) {
+      const bool nested = wraps(k_[o]) && k_[o].type == i.type && uses_[o] == 1 && !done_.contains(o) && !leaf(o);
+      if (nested) return unsigned_text(o, most);
+      most = std::ldexp(1, 8 * bytes(i.type) - (dclass(i.type) == DClass::UInt ? 0 : 1));
+      return text(o);
     };
-    Text a = nested(i.a) ? unsigned_text(i.a) : text(i.a);
-    const Text b = nested(i.b) ? unsigned_text(i.b) : text(i.b);
-    // C works 8 and 16 bits in int, which holds sums of them and the product of two, unless of u16.
-    const bool fits_int = bytes(i.type) < 4 && (prec == Sum || (!nested(i.a) && !nested(i.b) && i.type != DType::U16));
-    const bool is_unsigned = bytes(i.type) >= 4 && dclass(i.type) == DClass::UInt;
-    if (!a.is_unsigned && !b.is_unsigned && !fits_int && !is_unsigned)
+    double left = 0, right = 0;
+    Text a = side(i.a, left);
+    const Text b = side(i.b, right);
+    most = prec == Product ? left * right : left + right;
+    // C works 8 and 16 bits in int.
+    const bool in_int = bytes(i.type) < 4 && most < 0x1p31;
+    const bool own = bytes(i.type) >= 4 && dclass(i.type) == DClass::UInt; // then exact text is unsigned
+    if (!in_int && !a.is_unsigned && !b.is_unsigned && !(own && (a.exact || b.exact)))
       a = {(bytes(i.type) == 8 ? "(u64)" : "(unsigned)") + under_cast(a), Prefix, false, true};
     const char *spelt = op == BinaryOp::Add ? " + " : op == BinaryOp::Sub ? " - " : " * ";
-    return {wrap(a, prec) + spelt + wrap(b, op == BinaryOp::Sub ? prec + 1 : prec), prec, false,
-            a.is_unsigned || b.is_unsigned};
+    return {wrap(a, prec) + spelt + wrap(b, prec + 1), prec, false, !in_int};
   }
 
   Text binary(NodeId n) {
@@ -495,7 +500,8 @@ private:
       return {"negate(" + argument(i.b) + ")", Atom, true};
     }
     if (wraps(i)) {
-      const Text t = unsigned_text(n);
+      double most = 0;
+      const Text t = unsigned_text(n, most);
       return {"(" + std::string(type(n)) + ")(" + t.s + ")", Prefix, true};
     }
     auto helper = [&](const char *name) -> Text {
@@ -633,13 +639,11 @@ private:
       return {std::string(name) + "(" + s + ")", Atom, true};
     }
     if (is_float(seen) && !is_float(to)) {
-      const DType width = to == DType::Index ? DType::I64 : to;
-      const std::string name = std::string("to_") + spelling(width);
+      const std::string name = std::string("to_") + (to != DType::Index ? spelling(to) : k_.form.wide ? "i128" : "i64");
       helpers_.use(name, seen);
-      return {name + "(" + t.s + ")", Atom, to != DType::Index || !k_.form.wide};
+      return {name + "(" + t.s + ")", Atom, true};
     }
     if (seen == to) return t;
-    if (is_float(to) && seen == DType::Index && k_.form.wide) return c_cast(value(to, true), c_cast("i64", t));
     if ((to == DType::I64 && seen == DType::Index) || (to == DType::Index && seen == DType::I64)) {
       if (!k_.form.wide) return t;
     }

@@ -185,6 +185,13 @@ R"(__device__ int to_i32({T} x) {
 R"(__device__ i64 to_i64({T} x) {
   return x >= 0x1p63f ? 0x7fffffffffffffff : x <= -0x1p63f ? -0x7fffffffffffffff - 1 : x == x ? (i64)x : 0;
 })", "", "", ""},
+    // An index that is compared exactly. It ends where a double does as a host's index.
+    {"to_i128",
+R"(__device__ i128 to_i128({T} x) {
+  const i128 end = (i128)0x7fffffefffffffff << 64 | 0xffffffffffffffff;
+  const i128 v = x >= 0x1p127f ? end : x <= -0x1p127f ? -end : x == x ? (i128)x : 0;
+  return v > end ? end : v < -end ? -end : v;
+})", "", "", ""},
     // Halves: an f16 or bf16 is its bits.
     {"from_f16",
 R"(__device__ float from_f16(f16 h) {

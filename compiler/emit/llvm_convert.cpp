@@ -11,17 +11,14 @@ Value *Arithmetic::cast(Value *v, DType from, DType to) {
   if (from == to) return v;
   if (is_half(from)) return cast(half_to_float(from, v), DType::F32, to);
   const bool from_signed = dclass(from) == DClass::Int;
-  if (from == DType::Index && to != DType::Index && wide) v = b.CreateTrunc(v, b.getInt64Ty()); // as from i64
-
-  if (is_half(to))
-    return float_to_half(to, from == DType::F64 ? round_to_odd(v)
-                                                : cast(v, from == DType::Index ? DType::I64 : from, DType::F32));
+  if (is_half(to)) return float_to_half(to, from == DType::F64 ? round_to_odd(v) : cast(v, from, DType::F32));
   if (is_float(from)) {
     if (is_float(to)) return to == DType::F64 ? b.CreateFPExt(v, type(to)) : b.CreateFPTrunc(v, type(to));
     if (to == DType::Bool) return b.CreateFCmpUNE(v, ConstantFP::get(v->getType(), 0));
-    v = float_to_integer(v, memory_type(to), dclass(to) == DClass::Int); // an index that a float becomes has 64 bits
-    return to == DType::Index ? b.CreateSExt(v, type(to)) : v;
+    if (to == DType::Index && wide) return double_to_i128(cast(v, from, DType::F64));
+    return float_to_integer(v, memory_type(to), dclass(to) == DClass::Int);
   }
+  if (from == DType::Index && is_float(to) && wide) return i128_to_float(v, type(to));
   if (to == DType::F64 && from_signed && bytes(from) == 8 && !target.avx512dq) return i64_to_double(v);
   if (is_float(to)) return from_signed ? b.CreateSIToFP(v, type(to)) : b.CreateUIToFP(v, type(to));
   if (to == DType::Bool) return b.CreateIsNotNull(v);
@@ -64,6 +61,45 @@ Value *Arithmetic::i64_to_double(Value *v) {
   high = b.CreateOr(high, 0x4530000000000000ull); // 2^84 + 2^63 + high * 2^32
   Value *rest = b.CreateFSub(b.CreateBitCast(high, f64), ConstantFP::get(f64, 0x1.0p84 + 0x1.0p63 + 0x1.0p52));
   return b.CreateFAdd(rest, b.CreateBitCast(low, f64));
+}
+
+// The nearest f32 or f64, ties to even: the leading 64 bits, the last of which stands for all behind it too, are rounded
+// once and moved to their place.
+Value *Arithmetic::i128_to_float(Value *v, llvm::Type *result) {
+  llvm::Type *i64 = b.getInt64Ty(), *i128 = v->getType();
+  Value *negative = b.CreateICmpSLT(v, ConstantInt::get(i128, 0));
+  Value *magnitude = b.CreateSelect(negative, b.CreateNeg(v), v);
+  Value *zeros = b.CreateBinaryIntrinsic(Intrinsic::ctlz, b.CreateOr(magnitude, 1), b.getFalse()); // 127 of 0 too
+  Value *leading = b.CreateShl(magnitude, zeros);
+  Value *rest = b.CreateIsNotNull(b.CreateTrunc(leading, i64));
+  Value *top = b.CreateOr(b.CreateTrunc(b.CreateLShr(leading, 64), i64), b.CreateZExt(rest, i64));
+  const int fraction = result->isDoubleTy() ? 52 : 23, bias = result->isDoubleTy() ? 1023 : 127;
+  llvm::Type *bits = b.getIntNTy(result->isDoubleTy() ? 64 : 32);
+  Value *exponent = b.CreateSub(ConstantInt::get(bits, bias + 64), b.CreateTrunc(zeros, bits));
+  Value *place = b.CreateBitCast(b.CreateShl(exponent, fraction), result);
+  Value *value = b.CreateFMul(b.CreateUIToFP(top, result), place);
+  return b.CreateSelect(negative, b.CreateFNeg(value), value);
+}
+
+// Truncates; NaN is 0. It ends where a double does as a host's index (arithmetic.cpp).
+Value *Arithmetic::double_to_i128(Value *v) {
+  llvm::Type *i64 = b.getInt64Ty(), *i128 = b.getInt128Ty();
+  Value *bits = b.CreateBitCast(v, i64);
+  Value *exponent = b.CreateAnd(b.CreateLShr(bits, 52), 2047);
+  Value *digits = b.CreateZExt(b.CreateOr(b.CreateAnd(bits, (1ull << 52) - 1), 1ull << 52), i128);
+  auto within = [&](Value *shift, uint64_t most) { // of 64 bits, signed
+    shift = b.CreateSelect(b.CreateICmpSLT(shift, b.getInt64(0)), b.getInt64(0), shift);
+    shift = b.CreateSelect(b.CreateICmpSGT(shift, b.getInt64(most)), b.getInt64(most), shift);
+    return b.CreateZExt(shift, i128);
+  };
+  Value *left = within(b.CreateSub(exponent, b.getInt64(1075)), 74);
+  Value *right = within(b.CreateSub(b.getInt64(1075), exponent), 63);
+  Value *magnitude = b.CreateLShr(b.CreateShl(digits, left), right);
+  Value *end = ConstantInt::get(i128, APInt::getSignedMaxValue(128) - (APInt(128, 1) << 100));
+  Value *far = b.CreateOr(b.CreateICmpUGE(exponent, b.getInt64(1023 + 127)), b.CreateICmpUGT(magnitude, end));
+  magnitude = b.CreateSelect(far, end, magnitude);
+  Value *value = b.CreateSelect(b.CreateICmpSLT(bits, b.getInt64(0)), b.CreateNeg(magnitude), magnitude);
+  return b.CreateSelect(b.CreateFCmpORD(v, v), value, ConstantInt::get(i128, 0));
 }
 
 // f64 -> f32 such that a second rounding to a half is as good as one: inexact results end in an odd bit.

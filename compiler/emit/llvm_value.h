@@ -50,6 +50,8 @@ private:
   llvm::Value *float_to_half(DType, llvm::Value *);
   llvm::Value *opaque(llvm::Value *); // out of sight of the passes
   llvm::Value *i64_to_double(llvm::Value *);
+  llvm::Value *i128_to_float(llvm::Value *, llvm::Type *);
+  llvm::Value *double_to_i128(llvm::Value *);
   llvm::Value *round_to_odd(llvm::Value *);
   llvm::Value *float_to_integer(llvm::Value *, llvm::Type *, bool is_signed);
 

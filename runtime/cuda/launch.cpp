@@ -10,7 +10,6 @@ namespace {
 
 std::atomic<uint64_t> launches = 0;
 
-enum { not_ready = 600 };                                                      // CUresult
 enum { legacy_stream = 1, per_thread_stream = 2 };                             // CU_STREAM_LEGACY, …_PER_THREAD
 enum { disable_timing = 2 };                                                   // CUevent_flags
 enum { relaxed_capture = 2 };                                                  // CUstreamCaptureMode
@@ -70,7 +69,7 @@ bool captures(const CudaDriver &driver) {
 
 bool finished(const CudaDriver &driver, const LoadedModule &m) {
   for (const auto &last : m.last)
-    if (driver.event_query(last.event) == not_ready) return false;
+    if (driver.event_query(last.event) != 0) return false;
   return true;
 }
 
@@ -191,8 +190,9 @@ bool CudaCode::launch(int ordinal, const Geometry &g, void *stream, void **param
   if (last == module->last.end()) {
     CuEvent event = nullptr;
     if (module->last.size() >= most_streams) { // an event that has passed is free for another stream
+      const RelaxedCapture relaxed(*driver);    // a query would end what another thread captures
       last = module->last.begin();
-      while (last != module->last.end() && driver->event_query(last->event) == not_ready) ++last;
+      while (last != module->last.end() && driver->event_query(last->event) != 0) ++last;
       if (last != module->last.end()) last->stream = on;
     } else if (driver->event_create(&event, disable_timing) == 0) {
       last = module->last.insert(last, {on, event});

@@ -422,7 +422,7 @@ private:
           if (!bounded[p]) continue;
           const Intervals::Found f = intervals.bound(n, r);
           if (f.fault != HostFault::None) return !fail(f, p);
-          found.wide |= k[n].stage == Stage::Row && (f.wide || far(intervals.range(n, r)));
+          found.wide |= k[n].stage == Stage::Row && (f.wide || intervals.is_far(n, r));
         }
     for (const Check *c : reads)
       if (const auto f = intervals.value(c->node, r); f.fault != HostFault::None) return !fail(f, p);
@@ -436,12 +436,6 @@ private:
     found.wide |= f.wide;
     return false;
   }
-  /// A row's bound from which the code could not subtract a position in 64 bits.
-  static bool far(const IndexRange &r) {
-    constexpr __int128 limit = __int128(1) << 62;
-    return r.overflow || r.lo < -limit || r.hi > limit;
-  }
-
   /// A region, and what is wrong there.
   struct Part {
     Extents e;

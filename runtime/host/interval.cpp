@@ -8,6 +8,7 @@
 #include "grammar/builtins.h"
 #include "runtime/host/interval_arithmetic.h"
 #include <cmath>
+#include <limits>
 
 namespace elsewise {
 namespace {
@@ -79,6 +80,18 @@ IndexRange Intervals::range(NodeId n, const Region &region) {
   return {v.lo, v.hi, v.overflow || found_.fault != HostFault::None};
 }
 
+bool Intervals::is_far(NodeId n, const Region &region) {
+  constexpr __int128 limit = __int128(1) << 62; // the code subtracts positions, and rounds quotients up
+  ++round_, region_ = &region, found_ = {};
+  bool far = false;
+  walk(k_, n, [&](NodeId o) {
+    if (far || k_[o].type != DType::Index) return;
+    const Value v = evaluate(o, true);
+    far = v.overflow || v.lo < -limit || v.hi > limit;
+  });
+  return far || found_.wide;
+}
+
 void Intervals::trouble(HostFault::What what, NodeId n) {
   if (what == HostFault::Far) what = HostFault::Overflow;
   if (found_.fault == HostFault::None) found_.fault = what, found_.node = n;
@@ -100,8 +113,7 @@ bool Intervals::compared_exactly(const Inst &compare, NodeId operand) const {
 Value Intervals::host(NodeId n, bool exact) {
   const Inst &i = k_[n];
   if (i.op == Op::Const) {
-    const Constant &c = k_.constants[i.a];
-    return {c.integer, c.integer, c.real, c.real, std::isnan(c.real)};
+    return interval::point(k_.constants[i.a]);
   }
   if (poisoned_[n] == HostFault::Far && exact) return {values_[n].integer, values_[n].integer};
   if (poisoned_[n]) {
@@ -129,7 +141,7 @@ Value Intervals::host(NodeId n, bool exact) {
   const Constant c = constant_of(i.type, values_[n]);
   if (!exact && !word && i.type == DType::Index && is_arithmetic(i.op) && !fits(DType::I64, c.integer))
     trouble(HostFault::Overflow, n);
-  return {c.integer, c.integer, c.real, c.real, std::isnan(c.real)};
+  return interval::point(c);
 }
 
 bool Intervals::at_point(NodeId n, std::span<const Value> v, Value &out) const {
@@ -139,10 +151,11 @@ bool Intervals::at_point(NodeId n, std::span<const Value> v, Value &out) const {
   for (size_t o = 0; o < v.size(); ++o) {
     const DType d = k_[list[o]].type;
     if (!interval::is_point(d, v[o])) return false;
-    known[o] = is_float(d) ? Constant{0, v[o].real_lo} : Constant{v[o].lo, 0};
+    known[o] = !is_float(d) ? Constant{v[o].lo, 0} : Constant{0, v[o].nan ? std::numeric_limits<double>::quiet_NaN() : v[o].real_lo};
   }
   const Trouble t = apply(k_[n], k_[list[0]].type, std::span(known, v.size()), result);
-  out = {result.integer, result.integer, result.real, result.real, std::isnan(result.real), t == Trouble::Overflow};
+  out = interval::point(result);
+  out.overflow = t == Trouble::Overflow;
   return true;
 }
 
@@ -227,6 +240,9 @@ Value Intervals::work(NodeId n, bool exact) {
   Value v[2], r;
   for (size_t o = 0; o < list.size() && o < 2; ++o)
     v[o] = operand(list[o], exact || (i.op == Op::Compare && compared_exactly(i, list[o])));
+  if (i.op == Op::Compare && from == DType::Index)
+    for (size_t o = 0; o < 2; ++o)
+      if (const Inst &real = k_[list[o]]; real.op == Op::Cast && is_float(k_[real.a].type)) settle(v[o], v[1 - o]);
   if (!at_point(n, std::span(v, std::min<size_t>(list.size(), 2)), r)) {
     switch (i.op) {
     case Op::Unary:
@@ -248,6 +264,13 @@ Value Intervals::work(NodeId n, bool exact) {
   }
   if (i.type == DType::Index && is_arithmetic(i.op)) checked(n, r, exact);
   return r;
+}
+
+// A float that becomes an index to be compared saturates: in 64 bits that decides the same, unless the other side may be
+// where it ends.
+void Intervals::settle(const Value &real, const Value &other) {
+  const Value ends = interval::anything(DType::I64);
+  if ((real.lo < ends.lo || real.hi > ends.hi) && (other.lo <= ends.lo || other.hi >= ends.hi)) found_.wide = true;
 }
 
 // Index arithmetic: 64 bits as a value, 128 inside a comparison.

@@ -14,7 +14,8 @@ struct IndexRange {
   bool overflow = false;
 };
 
-/// What is known of one value of any type. Bool: lo, hi in {0, 1}. Floats: real_lo, real_hi, and whether NaN may occur.
+/// What is known of one value of any type. Bool: lo, hi in {0, 1}. Floats: real_lo, real_hi, and whether NaN may occur
+/// besides; nothing but NaN: real_lo is above real_hi.
 struct Value {
   __int128 lo = 0, hi = 0;
   double real_lo = 0, real_hi = 0;
@@ -65,6 +66,8 @@ public:
   Found value(NodeId, const Region &);
   /// The values of one Index node.
   IndexRange range(NodeId, const Region &);
+  /// Whether code that works a row's bound might leave 64 bits anywhere in it.
+  bool is_far(NodeId, const Region &);
 
 private:
   Value evaluate(NodeId, bool exact);
@@ -77,6 +80,7 @@ private:
   bool at_point(NodeId, std::span<const Value>, Value &out) const;
   void trouble(HostFault::What, NodeId);
   void checked(NodeId, Value &, bool exact);
+  void settle(const Value &real, const Value &other);
 
   const Kernel &k_;
   std::span<const HostValue> values_;

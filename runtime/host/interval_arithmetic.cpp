@@ -14,6 +14,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 const Value off_limits{.overflow = true};
+const Value nothing_but_nan{.real_lo = infinity, .real_hi = -infinity, .nan = true};
 
 Value between(__int128 lo, __int128 hi) { return {.lo = lo, .hi = hi}; }
 Value hull(std::initializer_list<__int128> corners) { return between(std::min(corners), std::max(corners)); }
@@ -141,10 +142,13 @@ Value on_integers(BinaryOp op, DType d, const Value &a, const Value &b) {
   return off_limits;
 }
 
+bool is_nan(const Value &v) { return v.nan && v.real_lo > v.real_hi; }
 bool finite(const Value &v) { return std::isfinite(v.real_lo) && std::isfinite(v.real_hi); }
 
 Value on_floats(BinaryOp op, DType d, const Value &a, const Value &b) {
-  if (!finite(a) || !finite(b) || op > BinaryOp::Div) return anything(d);
+  if (op > BinaryOp::Div) return anything(d);
+  if (is_nan(a) || is_nan(b)) return nothing_but_nan;
+  if (!finite(a) || !finite(b)) return anything(d);
   if (op == BinaryOp::Div && b.real_lo <= 0 && b.real_hi >= 0) return anything(d);
   Value r{.real_lo = infinity, .real_hi = -infinity, .nan = a.nan || b.nan};
   const Inst i{.op = Op::Binary, .sub = uint8_t(op), .type = d};
@@ -170,8 +174,13 @@ Value anything(DType d) {
   return between(negative ? -top - 1 : 0, top);
 }
 
+Value point(const Constant &c) {
+  return std::isnan(c.real) ? nothing_but_nan : Value{c.integer, c.integer, c.real, c.real};
+}
+
 bool is_point(DType d, const Value &v) {
-  if (is_float(d)) return !v.nan && std::bit_cast<uint64_t>(v.real_lo) == std::bit_cast<uint64_t>(v.real_hi);
+  if (is_float(d) && v.nan) return is_nan(v);
+  if (is_float(d)) return std::bit_cast<uint64_t>(v.real_lo) == std::bit_cast<uint64_t>(v.real_hi);
   return !v.overflow && v.lo == v.hi;
 }
 
@@ -188,6 +197,7 @@ Value cast(const Value &v, DType from, DType to) {
   }
   if (is_float(from)) {
     if (to == DType::Bool) return anything(to);
+    if (is_nan(v)) return between(0, 0);
     const __int128 lo = convert({0, v.real_lo}, from, to).integer, hi = convert({0, v.real_hi}, from, to).integer;
     return v.nan ? hull({lo, hi, 0}) : between(lo, hi);
   }
@@ -207,6 +217,7 @@ Value binary(BinaryOp op, DType d, const Value &a, const Value &b) {
 }
 
 Value compare(CompareOp op, DType d, const Value &a, const Value &b) {
+  if (is_nan(a) || is_nan(b)) return between(op == CompareOp::Ne, op == CompareOp::Ne);
   if (a.overflow || b.overflow || a.nan || b.nan) return anything(DType::Bool);
   bool below, above, same; // certainly a < b, a > b, a == b
   bool not_above, not_below;
@@ -243,6 +254,7 @@ Value call(uint8_t row, DType d, const Value &a, const Value &b) {
                        r.meaning == Meaning::Least || r.meaning == Meaning::Greatest ||
                        (r.meaning == Meaning::SquareRoot && a.real_lo >= 0);
     if (!grows) return anything(d);
+    if (is_nan(a) || is_nan(b)) return nothing_but_nan;
     const double lo[] = {a.real_lo, b.real_lo}, hi[] = {a.real_hi, b.real_hi};
     return {.real_lo = round_to(d, r.real(lo)), .real_hi = round_to(d, r.real(hi)), .nan = a.nan || b.nan};
   }

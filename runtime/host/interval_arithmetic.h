@@ -6,6 +6,8 @@
 namespace elsewise::interval {
 
 Value anything(DType);
+/// One value.
+Value point(const Constant &);
 bool is_point(DType, const Value &);
 Value cast(const Value &, DType from, DType to);
 Value unary(UnaryOp, DType, const Value &);

@@ -76,6 +76,7 @@ struct Call {
   DType dtype = DType::F32;
   bool has_device = false; // `device=`; else the tensors' own, else the CPU
   Device device;
+  int64_t in_list = 0;       // its place in a list of calls, which noise is told apart by
   void *stream = nullptr;    // CUstream; null is the default stream
   bool raw_pointers = false; // addresses from the user: run() asks the driver where each one is, and refuses host
                              // memory given as a device's
@@ -120,7 +121,7 @@ EW_API bool matches(const Plan &, const Call &) noexcept;
 /// was written. call.out must be given.
 EW_API Result<bool> run(const Plan &, const Call &) noexcept;
 
-/// One call of a list: `call`, but that its tensors are at `addresses`. Calls that differ in nothing else may share one
+/// One call of a list: `call`, but that its tensors are at `addresses`, and its place is that in the list. Calls that differ in nothing else may share one
 /// `call`, which is then looked at once.
 struct ListedCall {
   const Plan *plan = nullptr;

@@ -132,6 +132,7 @@ void work_on_host(const Plan &plan, const Variant &variant, const Call &call, Ho
     if (!plan.operands[a].tensor && !plan.operands[a].measured && !plan.operands[a].table)
       params[a] = host_value_of(call.args[a]);
   host.domain = plan.host;
+  host.domain.in_list = call.in_list;
   host.origins.clear();
   if (plan.in_window && !call.offset.empty()) {
     for (size_t d = 0; d < plan.whole.size(); ++d)

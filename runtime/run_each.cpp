@@ -81,11 +81,11 @@ std::string in_list(size_t index, const std::string &message) {
 /// A call of a list as it would be made alone.
 class Alone {
 public:
-  explicit Alone(const ListedCall &listed)
+  Alone(const ListedCall &listed, size_t index)
       : args_(listed.call->args.begin(), listed.call->args.end()), out_(*listed.call->out), call_(*listed.call) {
     for (size_t a = 0; a < args_.size(); ++a) args_[a].data = listed.addresses[a];
     out_.data = listed.addresses[args_.size()];
-    call_.args = {args_.data(), args_.size()}, call_.out = &out_;
+    call_.args = {args_.data(), args_.size()}, call_.out = &out_, call_.in_list = int64_t(index);
   }
   Alone(const Alone &) = delete;
   const Call &call() const { return call_; }
@@ -211,14 +211,14 @@ Result<bool> run_each(std::span<const ListedCall> calls) noexcept try {
     if (k == 0 || &plan != calls[k - 1].plan) latest_of_plan = &latest.try_emplace(&plan, k).first->second;
     const size_t like = std::exchange(*latest_of_plan, k);
     if (like != k && serves(plan, *shared[like]->ready.launch, calls[k], many) &&
-        same_on_host(plan, calls[k], calls[like])) {
+        !shared[like]->ready.launch->variant->uses_list && same_on_host(plan, calls[k], calls[like])) {
       shared[k] = shared[like];
       if (std::string memory = wrong_memory(plan, *shared[k]->ready.launch, calls[k]); !memory.empty())
         return wrong(Fault::Value, k, memory);
       continue;
     }
     shared[k] = &made.emplace_back();
-    auto good = get_ready(plan, Alone(calls[k]).call(), many, shared[k]->ready);
+    auto good = get_ready(plan, Alone(calls[k], k).call(), many, shared[k]->ready);
     if (good) continue;
     good.message = in_list(k, good.message);
     return good;

@@ -28,6 +28,7 @@ struct Variant {
   HostProgram program;
   CallChecks checks;
   bool uses_parameters = false; // some host node depends on a parameter, or on where the window begins
+  bool uses_list = false;       // or on the call's place in a list
   bool cut = false;             // skips_blocks(), or Form::segments: the host cuts the inner axis into segments
   std::mutex compiling;
   std::atomic<bool> compiled = false;

@@ -14,7 +14,10 @@ Variant::Variant(Kernel scheduled, Form asked, Machine machine)
     : kernel(std::move(scheduled)), asked(std::move(asked)), machine(machine),
       slots(elsewise::slots(kernel, machine == Machine::Cuda ? Backend::Cuda : Backend::Cpu)), program(kernel),
       checks(kernel), cut(machine == Machine::Cuda && (skips_blocks(kernel) || kernel.form.segments)) {
-  for (NodeId n : kernel.host) uses_parameters |= kernel[n].op == Op::Param || kernel[n].op == Op::Origin;
+  for (NodeId n : kernel.host) {
+    uses_parameters |= kernel[n].op == Op::Param || kernel[n].op == Op::Origin;
+    uses_list |= kernel[n].op == Op::Origin && kernel[n].a == list_axis;
+  }
 }
 
 size_t parameter_bytes(Machine machine) {

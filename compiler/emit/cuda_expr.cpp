@@ -869,6 +869,7 @@ std::string describe(const Kernel &k, NodeId n) {
   case Op::Len:
     return i.a < k.axes.size() ? "len(" + k.axes[i.a].name + ")" : i.a == no_axis ? "extent" : "n";
   case Op::Origin:
+    if (i.a == list_axis) return "the call's place in its list";
     return i.a < k.axes.size() ? "where the window begins along " + k.axes[i.a].name : "where the window begins";
   case Op::ArgLen:
     return "len(" + k.arguments[i.a].name + (int32_t(i.b) ? ", " + std::to_string(int32_t(i.b)) : "") + ")";

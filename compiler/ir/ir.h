@@ -45,7 +45,8 @@ enum class Op : uint8_t {
   Read,   // an argument's element at indices; operands [a, a + b) in Kernel::operands, c: index into Kernel::reads. The
           // operands are one Index node an axis of the argument; if sub is 1, a Bool node stands before them, and where
           // it is false nothing is read and the element is 0
-  Origin, // a: as Pos: the domain's position at which the window begins. Host; only where Form::window
+  Origin, // a: as Pos: the domain's position at which the window begins, only where Form::window; list_axis: the call's
+          // place in a list. Host
   Entry,  // a: index into Kernel::tables; the constant at Piece::entry of the piece whose value this is. Element; in no
           // guard and no bound
 };

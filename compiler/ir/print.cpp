@@ -39,6 +39,7 @@ void name(raw_ostream &out, std::string_view s) {
 void axis(raw_ostream &out, const Kernel &k, uint32_t a) {
   if (a < k.axes.size()) name(out, k.axes[a].name);
   else if (a == no_axis) out << "row";
+  else if (a == list_axis) out << "list";
   else a == flat_axis ? out << "flat" : out << a;
 }
 

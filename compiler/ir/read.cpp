@@ -167,6 +167,7 @@ private:
   uint32_t axis(bool any = true) {
     if (any && is("flat")) return flat_axis;
     if (any && is("row")) return no_axis;
+    if (any && is("list")) return list_axis;
     return known(k.axes, "an axis");
   }
 

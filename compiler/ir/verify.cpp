@@ -78,6 +78,7 @@ std::string types(const Kernel &k, const Inst &i) {
                ? ""
                : "is not an index of a known axis";
   case Op::Origin:
+    if (i.a == list_axis) return i.type == DType::Index ? "" : "is not an index";
     if (!k.form.window) return "is where a window begins, and there is none";
     return i.type == DType::Index && (i.a == flat_axis || i.a < k.axes.size()) ? "" : "is not an index of a known axis";
   case Op::ArgLen:

@@ -404,7 +404,9 @@ private:
         return n < ast[e].count ? b.cast(value(ast.child(e, n), t.operands), DType::I64) : b.integer(DType::I64, 0);
       };
       const NodeId seed = key(0);
-      return b.cast(noise(b, builtins()[row], seed, key(1)), t.type.dtype);
+      // Tensors of a list have noise of their own.
+      const NodeId stream = b.binary(BinaryOp::Add, key(1), b.cast(b.origin(list_axis), DType::I64));
+      return b.cast(noise(b, builtins()[row], seed, stream), t.type.dtype);
     }
     default:
       break;

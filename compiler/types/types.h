@@ -40,6 +40,8 @@ enum class Stage : uint8_t { Host, Row, Element };
 
 /// Axes that no header names: the row-major index over the whole domain, and none at all.
 inline constexpr uint32_t flat_axis = 255;
+/// Of Op::Origin: the calls of a list.
+inline constexpr uint32_t list_axis = 253;
 inline constexpr uint8_t no_axis = 254;
 
 /// torch's three classes of promotion: a Python scalar, a 0-d tensor, a tensor with dimensions.

@@ -54,7 +54,7 @@ public:
     case Op::Pos:
       return {i.a < k.axes.size() ? k.axes[i.a].name : "i"};
     case Op::Origin:
-      return {"0"}; // only ever beside a position
+      return {"0"}; // only ever beside a position, or beside the stream of noise
     case Op::Len:
       if (i.a == flat_axis) return {"n"};
       return {length(i.a < k.axes.size() ? k.axes[i.a].name : axis_words(k, k.form.inner_axis))};

@@ -32,6 +32,7 @@ struct HostDomain {
   int64_t span;                          // row-major positions from the loop's first to its last, both included
   int64_t origin = 0;                    // the loop's first, of the domain's row-major positions
   std::span<const int64_t> origins = {}; // by Kernel::axes; of a window only
+  int64_t in_list = 0;                   // the call's place in a list of calls
   int64_t inner_pitch = 1;
   std::span<const int64_t> row_lengths = {}, row_pitches = {}; // axis 0 the fastest
 };

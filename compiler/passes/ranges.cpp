@@ -82,6 +82,7 @@ public:
     if (const NodeId row = ahead(n); row != no_node) n = row;
     const Inst i = k[n];
     if (i.op == Op::Const) return (k.constants[i.a].integer != 0) != negated ? Split{{Box{}}} : Split{};
+    if (is_spent()) return {{Box{}}, truth(n, negated)};
     if (i.stage != Stage::Element) return {{Box{.conditions = {truth(n, negated)}}}};
     if (i.op == Op::Logic) {
       if (LogicOp(i.sub) == LogicOp::Not) return split(i.a, !negated);
@@ -126,12 +127,15 @@ public:
   /// Reads under a condition of their own that the guard's left side says already: a row made them instead.
   const std::vector<NodeId> &moved() const { return moved_; }
   /// Before the next guard.
-  void clear() { moved_.clear(), linears.clear(); }
+  void clear() { moved_.clear(), linears.clear(), steps_ = 0; }
 
   NodeId integer(__int128 v) { return b.integer(DType::Index, v); }
   NodeId conjunction(NodeId a, NodeId c) { return a == no_node ? c : c == no_node ? a : b.logic(LogicOp::And, a, c); }
 
 private:
+  /// A guard whose parts share parts is as a tree far larger than it is: what is left is tested for each element.
+  bool is_spent() const { return ++steps_ > most_steps; }
+
   NodeId fold(NodeId n) { return folded(k, b, n); }
   NodeId all_of(const std::vector<NodeId> &conditions) {
     NodeId all = no_node;
@@ -162,14 +166,14 @@ private:
   void know(NodeId n, bool holds) {
     known_.emplace_back(n, holds);
     const Inst i = k[n];
-    if (i.op != Op::Logic) return;
+    if (i.op != Op::Logic || is_spent()) return;
     if (LogicOp(i.sub) == LogicOp::Not) return know(i.a, !holds);
     if ((LogicOp(i.sub) == LogicOp::And) == holds) know(i.a, holds), know(i.b, holds);
   }
   bool holds(NodeId n) const {
     if (std::find(known_.begin(), known_.end(), std::pair(n, true)) != known_.end()) return true;
     const Inst &i = k[n];
-    if (i.op != Op::Logic) return false;
+    if (i.op != Op::Logic || is_spent()) return false;
     if (LogicOp(i.sub) == LogicOp::And) return holds(i.a) && holds(i.b);
     return LogicOp(i.sub) == LogicOp::Not &&
            std::find(known_.begin(), known_.end(), std::pair(i.a, false)) != known_.end();
@@ -456,6 +460,8 @@ private:
   std::unordered_map<NodeId, std::optional<Linear>> linears;
   std::vector<std::pair<NodeId, bool>> known_; // conditions that hold, or fail, where the guard at hand stands
   std::vector<NodeId> moved_;
+  static constexpr int most_steps = 4096;
+  mutable int steps_ = 0; // spent on the guard at hand
 };
 
 // Reads of a row stand ahead of every guard.

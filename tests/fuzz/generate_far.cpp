@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two positions above 46340 are enough for a product, and sums come from literals and numbers of the call.
+// Two positions above 46340 are enough for a product, and sums come from literals and numbers of the call, which may be
+// beyond 64 bits.
 #include "tests/fuzz/generate_far.h"
 #include "tests/fuzz/generate_reads.h"
+#include <cmath>
 
 namespace elsewise::fuzz {
 namespace {
@@ -84,11 +86,50 @@ private:
 
   std::string condition() {
     const std::string op = random_.pick<std::string>({" < ", " <= ", " > ", " >= ", " == ", " != "});
-    return index(2) + op + (random_.chance(40) ? leaf() : index(2));
+    if (random_.chance(15)) return real() + op + (random_.chance(60) ? index(2) : real());
+    const std::string one = index(2) + op + (random_.chance(40) ? leaf() : index(2));
+    return random_.chance(80) ? one : "(" + one + (random_.chance(50) ? " and " : " or ") + condition() + ")";
+  }
+
+  /// A float in which no tensor stands: it is compared exactly with whole numbers of any size.
+  std::string real() {
+    switch (random_.below(6)) {
+    case 0:
+      return "(" + index(2) + ")*" + random_.pick<std::string>({"0.5", "1.0", "1e15", "g"});
+    case 1:
+      return "where(" + index(1) + " % 2 == 0, " + (random_.chance(50) ? "g" : leaf()) + ", 2.5)";
+    case 2:
+      return random_.pick<std::string>({"float(", "sqrt(", "floor(0.75*"}) + index(2) + ")";
+    case 3:
+      return "min(" + index(1) + ", g)";
+    case 4:
+      return "(" + leaf() + " - g)";
+    default:
+      return "g*" + leaf();
+    }
+  }
+
+  /// Elements among positions and literals: whole data wrap, as their own dtype says.
+  std::string data_chain() {
+    std::string text = random_.chance(70) ? "x" : "(x % 7)";
+    for (uint64_t links = 1 + random_.below(4); links-- > 0;) {
+      const std::string one = random_.chance(30)   ? "x"
+                              : random_.chance(40) ? random_.pick<std::string>({"100", "3", "2000000000", "65536", "-7"})
+                              : random_.chance(50) ? "i64(" + index(1) + ")"
+                                                   : "(" + index(1) + " % 1000)";
+      const std::string op = random_.pick<std::string>({" + ", " - ", " * ", " * "});
+      text = random_.chance(70) ? one + op + "(" + text + ")" : "(" + text + ")" + op + one;
+    }
+    return text;
   }
 
   std::string value() {
-    switch (random_.below(9)) {
+    switch (random_.below(12)) {
+    case 9:
+    case 10:
+      return data_chain();
+    case 11:
+      return "where(" + condition() + ", s[min(" + index(1) + ", len(s)-1)*0], 7)";
     case 0:
       return index(3);
     case 1:
@@ -139,8 +180,22 @@ void go_far(Random &random, Program &p) {
     lay_out(random, in);
     p.inputs.push_back(std::move(in));
   }
-  p.inputs.push_back({.name = "k", .type = {ArgKind::Int}, .integer = (__int128)random.below(5) - 1});
-  p.inputs.push_back({.name = "m", .type = {ArgKind::Int}, .integer = (__int128)random.below(100000)});
+  __int128 k = (__int128)random.below(5) - 1, m = random.below(100000);
+  double g = double(random.below(2000)) / 10 - 50;
+  if (random.chance(40)) { // at an end of 32, 53, 63 or 64 bits, or beyond
+    const auto huge = [&] {
+      const __int128 end = (__int128)1 << random.pick<int>({31, 53, 62, 63, 63, 64, 65, 100});
+      const __int128 near = end + (__int128)random.below(5) - 2;
+      return random.chance(30) ? -near : near;
+    };
+    if (random.chance(70)) k = huge();
+    if (random.chance(30)) m = huge();
+    if (random.chance(70))
+      g = random.pick<double>({1e30, -1e30, 0x1p63, -0x1p63, 9.3e18, 0x1p53, 1e-300, std::nan(""), HUGE_VAL, -HUGE_VAL});
+  }
+  p.inputs.push_back({.name = "k", .type = {ArgKind::Int}, .integer = k});
+  p.inputs.push_back({.name = "m", .type = {ArgKind::Int}, .integer = m});
+  p.inputs.push_back({.name = "g", .type = {ArgKind::Float}, .real = g});
   p.text = Far(random, p.domain.size()).spec();
   p.in_place = random.chance(40);
   p.out_layout = int(random.below(4));

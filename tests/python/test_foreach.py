@@ -342,8 +342,8 @@ def test_tensors_of_a_list_have_noise_of_their_own() -> None:
     xs = [torch.ones(5), torch.ones(5), torch.ones(7), torch.ones(5)]
     for rule, stream in (("x*rand(seed)", 0), ("x + randn(seed, 3)", 3), ("x + randn(seed, -1)", -1)):
         k = ew.kernel(rule)
-        alone = ew.kernel(rule.replace(", 3", "").replace(", -1", "").replace("seed", "seed, stream"))
+        alone = ew.kernel(rule.replace(", 3", "").replace(", -1", "").replace("seed", "seed, place"))
         results = k.foreach(xs, seed=9)
         for place, (r, x) in enumerate(zip(results, xs, strict=True)):
-            assert torch.equal(r, alone(x, seed=9, stream=stream + place)), (rule, place)
+            assert torch.equal(r, alone(x, seed=9, place=stream + place)), (rule, place)
         assert torch.equal(results[0], k(xs[0], seed=9))

@@ -222,7 +222,9 @@ void find_fast_functions(Torch &t) {
 }
 
 static bool has_elements(const Found &found) {
-  return std::find(found.shape, found.shape + found.rank, 0) == found.shape + found.rank;
+  for (int d = 0; d < found.rank; ++d)
+    if (!found.shape[d]) return false;
+  return true;
 }
 
 // What the exchange API does not tell.
@@ -258,16 +260,18 @@ static PyObject *requires_grad_of(PyObject *tensor) {
 }
 
 int64_t extent_of(const Found &found) {
-  if (!has_elements(found)) return 0;
   int64_t last = 0;
-  for (int d = 0; d < found.rank; ++d) last += (found.shape[d] - 1) * found.stride[d];
+  for (int d = 0; d < found.rank; ++d) {
+    if (!found.shape[d]) return 0;
+    last += (found.shape[d] - 1) * found.stride[d];
+  }
   return last + 1;
 }
 
 // A tensor whose storage was shrunk may have an address all the same, if it has an offset.
 bool is_in_storage(const Found &found, int64_t extent) {
-  return extent == 0 || (found.data && found.offset >= 0 &&
-                         (found.offset + extent) * info(found.dtype).bytes <= found.storage_bytes);
+  return extent == 0 ||
+         (found.data && found.offset >= 0 && (found.offset + extent) * info(found.dtype).bytes <= found.storage_bytes);
 }
 
 // The tensor of a Python object and what is known of its kind, or null.
@@ -339,11 +343,15 @@ bool find_torch(PyObject *tensor, bool grad, Found &found) {
 bool read_torch(PyObject *tensor, bool grad, api::Arg &arg, Dims &dims) {
   Found found;
   if (!find_torch(tensor, grad, found) || !is_in_storage(found, extent_of(found))) return false;
-  std::copy_n(found.shape, found.rank, dims.shape);
-  std::copy_n(found.stride, found.rank, dims.stride);
-  arg.kind = ArgKind::Tensor, arg.dtype = found.dtype, arg.device = found.device, arg.rank = found.rank;
-  arg.shape = dims.shape, arg.stride = dims.stride, arg.data = found.data;
-  arg.integer = 0, arg.real = 0;
+  for (int d = 0; d < found.rank; ++d)
+    dims.shape[d] = found.shape[d], dims.stride[d] = found.stride[d]; // few: no memmove
+  arg = {.kind = ArgKind::Tensor,
+         .dtype = found.dtype,
+         .device = found.device,
+         .rank = found.rank,
+         .shape = dims.shape,
+         .stride = dims.stride,
+         .data = found.data};
   return true;
 }
 

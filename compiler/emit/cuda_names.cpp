@@ -164,7 +164,8 @@ void KernelPrinter::choose_names() {
       names_.uniforms.push_back(names_.fresh(typed_name(names_.args[k_[bare].a], k_[u].type)));
     else if (k_[u].op == Op::Len && k_[u].a == flat_axis) names_.uniforms.push_back("n");
     else if (k_[u].op == Op::Len) names_.uniforms.push_back(names_.fresh("len_" + plain_name(k_.axes[k_[u].a].name)));
-    else if (k_[bare].op == Op::Origin && k_[bare].a == list_axis) names_.uniforms.push_back(names_.fresh("list_index"));
+    else if (k_[bare].op == Op::Origin && k_[bare].a == list_axis)
+      names_.uniforms.push_back(names_.fresh("list_index"));
     else if (k_[u].op == Op::Origin)
       names_.uniforms.push_back(
           names_.fresh(k_[u].a == flat_axis ? "origin" : "origin_" + plain_name(k_.axes[k_[u].a].name)));

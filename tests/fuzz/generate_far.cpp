@@ -113,8 +113,9 @@ private:
   std::string data_chain() {
     std::string text = random_.chance(70) ? "x" : "(x % 7)";
     for (uint64_t links = 1 + random_.below(4); links-- > 0;) {
-      const std::string one = random_.chance(30)   ? "x"
-                              : random_.chance(40) ? random_.pick<std::string>({"100", "3", "2000000000", "65536", "-7"})
+      const std::string one = random_.chance(30) ? "x"
+                              : random_.chance(40)
+                                  ? random_.pick<std::string>({"100", "3", "2000000000", "65536", "-7"})
                               : random_.chance(50) ? "i64(" + index(1) + ")"
                                                    : "(" + index(1) + " % 1000)";
       const std::string op = random_.pick<std::string>({" + ", " - ", " * ", " * "});
@@ -191,7 +192,8 @@ void go_far(Random &random, Program &p) {
     if (random.chance(70)) k = huge();
     if (random.chance(30)) m = huge();
     if (random.chance(70))
-      g = random.pick<double>({1e30, -1e30, 0x1p63, -0x1p63, 9.3e18, 0x1p53, 1e-300, std::nan(""), HUGE_VAL, -HUGE_VAL});
+      g = random.pick<double>(
+          {1e30, -1e30, 0x1p63, -0x1p63, 9.3e18, 0x1p53, 1e-300, std::nan(""), HUGE_VAL, -HUGE_VAL});
   }
   p.inputs.push_back({.name = "k", .type = {ArgKind::Int}, .integer = k});
   p.inputs.push_back({.name = "m", .type = {ArgKind::Int}, .integer = m});

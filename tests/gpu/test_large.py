@@ -141,3 +141,24 @@ def test_halves_beyond_31_bits(torch: Any) -> None:
     ew.kernel("2147483646 <= i < 2147483650: x + 3; else x")(x, out=x)
     assert x[2**31 - 3 : 2**31 + 3].tolist() == [1, 4, 4, 4, 4, 1] and x[-1].item() == 1
     assert int((x != 1).sum()) == 4
+
+
+def test_rows_of_more_than_32_bits_where_a_thread_takes_one_position(torch: Any) -> None:
+    length = 2**32 + 512
+    need(torch, 2 * (2 * length + 1))
+    base = torch.zeros(2, 2 * length + 1, dtype=torch.uint8, device="cuda")
+    out = base[:, : 2 * length : 2]
+    kernel = ew.kernel("[r, t]; t % 251 + 1")
+    kernel(shape=(2, length), out=out)
+    for row in range(2):
+        for begin in range(0, length, CHUNK):
+            part = out[row, begin : begin + CHUNK]
+            want = ((torch.arange(251, device="cuda") + begin) % 251 + 1).to(torch.uint8)
+            assert torch.equal(part, want.repeat(len(part) // 251 + 1)[: len(part)]), (row, begin)
+    assert not bool(base[:, 1 : 2**20 : 2].any())
+
+
+def test_a_length_beyond_32_bits_in_a_window_of_no_position(torch: Any) -> None:
+    k = torch.arange(60000, device="cuda")
+    for whole in (2**32, 2**31 + 5, 100_000):
+        assert bool(ew.kernel("k < n: 1; else 0")(k=k, domain=whole).all()), whole

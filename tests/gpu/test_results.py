@@ -454,3 +454,54 @@ def test_whole_numbers_are_worked_in_the_order_of_the_rule(torch: Any, rule: str
     on_cpu = kernel(**given, **({"lut": lut} if "lut" in kernel.arguments else {}), shape=shape, device="cpu")
     got = kernel(**given, **({"lut": lut.cuda()} if "lut" in kernel.arguments else {}), shape=shape, device="cuda")
     assert torch.equal(got.cpu(), torch.as_tensor(on_cpu))
+
+
+WHOLE_SUMS = (
+    "2000000000 + (2000000000 + (x + y))",
+    "65536 * (65536 * (x * y))",
+    "i64(i) * (100000 * (x*y))",
+    "i64(i) + (2147483647 + (x + y))",
+    "x * (i % 1000) - (y - (x + 5))",
+    "[r, c]; x * (c % 3) + r*(c*(r*c))",
+    "u64(i)*100000*u64(x)",
+    "let p = i64(i); p % 7 > 3: x*y*p*p; else 0",
+)
+
+
+@pytest.mark.parametrize("rule", WHOLE_SUMS)
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int16"])
+def test_sums_of_whole_numbers_keep_their_order(torch: Any, rule: str, dtype: str) -> None:
+    shape = (300, 400) if rule.startswith("[") else (120_000,)
+    torch.manual_seed(3)
+    x, y = (torch.randint(-30000, 30000, shape, dtype=getattr(torch, dtype)) for _ in range(2))
+    kernel = ew.kernel(rule.replace("2000000000", "20000") if dtype == "int16" else rule)
+    names = {"x": x, "y": y} if "y" in kernel.arguments else {"x": x}
+    try:
+        want = kernel(**names)
+    except (OverflowError, ew.SpecError):
+        pytest.skip("a literal that this dtype does not hold")
+    assert torch.equal(kernel(**{name: t.cuda() for name, t in names.items()}).cpu(), want)
+
+
+BEYOND = (
+    "i*k*0.5 > 0",
+    "i + k < where(i%2 == 0, a, 5.0)",
+    "i*a < k",
+    "i*a == k",
+    "i*k < i*a + 1",
+    "[r, c]; c <= r and c < k",
+    "[r, c]; c*3 < max(r, k)",
+    "[r, c]; c*3 == k - r",
+    "[r, c]; c*1000 < where(r < 2, a, 5.0)",
+)
+
+
+@pytest.mark.parametrize("rule", BEYOND)
+def test_comparisons_beyond_64_bits(torch: Any, rule: str) -> None:
+    kernel = ew.kernel(f"{rule}: 1; else 0")
+    shape = (4, 5) if rule.startswith("[") else (5,)
+    for k in (2**63 - 1, 2**63, 2**64, 2**65 + 1, -(2**63), -(2**64)):
+        for a in (1e30, -1e30, float(2**63), 0.25, float("inf"), float("nan")):
+            given = {name: value for name, value in (("k", k), ("a", a)) if name in kernel.arguments}
+            want = kernel(shape=shape, **given)
+            assert kernel(shape=shape, device="cuda", **given).cpu().tolist() == want.tolist(), (k, a)

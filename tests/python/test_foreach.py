@@ -347,3 +347,16 @@ def test_tensors_of_a_list_have_noise_of_their_own() -> None:
         for place, (r, x) in enumerate(zip(results, xs, strict=True)):
             assert torch.equal(r, alone(x, seed=9, place=stream + place)), (rule, place)
         assert torch.equal(results[0], k(xs[0], seed=9))
+
+
+def test_what_a_later_argument_frees_is_noticed() -> None:
+    """Reading an argument may run any code: here it takes the memory of a tensor that was read before it."""
+    t = torch.ones(1 << 20)
+
+    class Taker(np.ndarray[Any, Any]):
+        def __getattribute__(self, name: str) -> Any:
+            t.untyped_storage().resize_(0)
+            return super().__getattribute__(name)
+
+    with pytest.raises(RuntimeError, match="in call 0 of the list: `x` changed while the list was read"):
+        ew.kernel("x + 1").foreach([t, np.ones(3, dtype=np.float32).view(Taker)])

@@ -514,6 +514,7 @@ def channels(tools: Tools, device: str, small: bool) -> Iterator[Case]:
             return torch.where(c < x.shape[axis] // 4, x * 0.5, x).contiguous()
 
         peers: dict[str, Work] = {TORCH: lambda x=x, where=where: where(x)} | tools.compiled(where, x)
+        peers |= tools.by_hand("channels", x, dense, axis)
         args, moved, ours = {"x": x}, 2 * size_of(x), into(rule, dense, x=x)
         yield plain(Case(f"{shape_name(x)} {name}", rule, args, dense, peers[TORCH], ours, peers, moved, [BEST]))
 

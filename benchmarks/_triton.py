@@ -242,3 +242,25 @@ def seed_by_columns(x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
     rows, columns = x.shape
     _seed_by_columns[(columns, cdiv(rows, BLOCK))](out, x, rows, columns, x.numel(), BLOCK)
     return out
+
+
+@triton.jit
+def _channels(out, x, rows, columns, quarter, BY_ROW: tl.constexpr, S: tl.constexpr):
+    at = tl.program_id(2).to(tl.int64) * rows * columns
+    r = tl.program_id(0) * S + tl.arange(0, S)
+    c = tl.program_id(1) * S + tl.arange(0, S)
+    mask = (r < rows)[None, :] & (c < columns)[:, None]
+    v = tl.trans(tl.load(x + at + c[:, None] * rows + r[None, :], mask=mask, other=0.0))
+    mask = (r < rows)[:, None] & (c < columns)[None, :]
+    channel = r[:, None] if BY_ROW else c[None, :]
+    v = tl.where(channel < quarter, v * 0.5, v)
+    tl.store(out + at + r[:, None] * columns + c[None, :], v, mask=mask)
+
+
+def channels(x: torch.Tensor, out: torch.Tensor, axis: int) -> torch.Tensor:
+    """`x` is a view of pictures with the channels elsewhere, `out` is dense: tiles are turned on the way."""
+    by_row = axis == -3
+    rows, columns = (x.shape[1], x[0, 0].numel()) if by_row else (x[0, ..., 0].numel(), x.shape[-1])
+    grid = (cdiv(rows, 64), cdiv(columns, 64), x.shape[0])
+    _channels[grid](out, x, rows, columns, x.shape[axis] // 4, by_row, 64)
+    return out

@@ -267,7 +267,7 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
   std::vector<uint32_t> row(row_width); // the layouts of a call
   std::vector<api::Arg> scalars(width);
   std::vector<void *> to_all(width);
-  std::vector<bool> at_once(count * row_width); // read in C
+  std::vector<uint8_t> at_once(count * row_width); // read in C
   std::vector<bool> at_once_to_all(width);
   for (size_t a = 0; a < width && count; ++a) {
     if (PyObject *given = list_of(a); !PyList_CheckExact(given)) {
@@ -277,19 +277,23 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
   }
   Numbers numbers; // of plans
   Model *model = nullptr;
+  bool numbers_listed = false; // of this call
   const auto fits = [&](const Model &m) {
-    return std::all_of(listed.begin(), listed.end(),
-                       [&](size_t a) { return Layouts::is_tensor(row[a]) || same_value(m.args[a], scalars[a]); });
+    return !numbers_listed || std::all_of(listed.begin(), listed.end(), [&](size_t a) {
+      return Layouts::is_tensor(row[a]) || same_value(m.args[a], scalars[a]);
+    });
   };
   for (size_t k = 0; k < count; ++k) {
     void **const at = addresses.data() + k * row_width;
     std::copy(to_all.begin(), to_all.end(), at);
+    numbers_listed = false;
     for (size_t a : listed) {
       PyObject *list = list_of(a);
       if (is_short(list)) return has_changed();
       if (!reader.read(names[a], PyList_GET_ITEM(list, Py_ssize_t(k)), false, row[a], at[a], scalars[a]))
         return unread();
-      if (reader.at_once) at_once[k * row_width + a] = true;
+      at_once[k * row_width + a] = reader.at_once;
+      numbers_listed |= !Layouts::is_tensor(row[a]);
     }
     if (outs != Py_None) {
       if (is_short(outs)) return has_changed();
@@ -365,7 +369,7 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
   for (size_t k = 0; k < count; ++k) {
     Model &m = *models[k];
     void **const at = addresses.data() + k * row_width;
-    calls[k] = {storage.planned[m.plan].plan.get(), &m.call, at};
+    calls[k].plan = storage.planned[m.plan].plan.get(), calls[k].call = &m.call, calls[k].addresses = at;
     if (outs != Py_None) continue;
     PyObject *result = allocate_out(*calls[k].plan, reader.owner == Owner::Torch ? Owner::Torch : Owner::NumPy, m.out);
     if (!result) return nullptr;

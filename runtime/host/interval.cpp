@@ -243,7 +243,8 @@ Value Intervals::work(NodeId n, bool exact) {
     v[o] = operand(list[o], exact || (i.op == Op::Compare && compared_exactly(i, list[o])));
   if (i.op == Op::Compare && from == DType::Index)
     for (size_t o = 0; o < 2; ++o)
-      if (const Inst &real = k_[list[o]]; real.op == Op::Cast && is_float(k_[real.a].type)) settle(v[o], v[1 - o]);
+      if (const Inst &real = k_[list[o]]; real.op == Op::Cast && is_float(k_[real.a].type))
+        look_at_ends(v[o], v[1 - o]);
   if (!at_point(n, std::span(v, std::min<size_t>(list.size(), 2)), r)) {
     switch (i.op) {
     case Op::Unary:
@@ -269,7 +270,7 @@ Value Intervals::work(NodeId n, bool exact) {
 
 // A float that becomes an index to be compared saturates: in 64 bits that decides the same, unless the other side may
 // be where it ends.
-void Intervals::settle(const Value &real, const Value &other) {
+void Intervals::look_at_ends(const Value &real, const Value &other) {
   const Value ends = interval::anything(DType::I64);
   if ((real.lo < ends.lo || real.hi > ends.hi) && (other.lo <= ends.lo || other.hi >= ends.hi)) found_.wide = true;
 }

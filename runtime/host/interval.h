@@ -80,7 +80,7 @@ private:
   bool at_point(NodeId, std::span<const Value>, Value &out) const;
   void trouble(HostFault::What, NodeId);
   void checked(NodeId, Value &, bool exact);
-  void settle(const Value &real, const Value &other);
+  void look_at_ends(const Value &real, const Value &other);
 
   const Kernel &k_;
   std::span<const HostValue> values_;

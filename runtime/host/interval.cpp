@@ -85,9 +85,12 @@ bool Intervals::is_far(NodeId n, const Region &region) {
   ++round_, region_ = &region, found_ = {};
   bool far = false;
   walk(k_, n, [&](NodeId o) {
-    if (far || k_[o].type != DType::Index) return;
+    const Op op = k_[o].op;
+    if (far || k_[o].type != DType::Index || (o != n && !is_arithmetic(op))) return;
     const Value v = evaluate(o, true);
-    far = v.overflow || v.lo < -limit || v.hi > limit;
+    // What is only passed on, an element's 64 bits say, leaves nothing.
+    far = v.overflow || (op == Op::Call && o != n ? !fits(DType::I64, v.lo) || !fits(DType::I64, v.hi)
+                                                  : v.lo < -limit || v.hi > limit);
   });
   return far || found_.wide;
 }

@@ -392,3 +392,10 @@ def test_the_command() -> None:
 
 def test_cut() -> None:
     assert _explain.cut("abcdef", 6) == "abcdef" and _explain.cut("abcdefg", 6) == "abcd …"
+
+
+def test_many_short_rows_on_a_cpu_are_said_to_be_slow() -> None:
+    k = ew.kernel("[y, x, c]; border(y, x) < w: 0; else img")
+    text = str(k.explain(img=np.zeros((64, 64, 3), np.uint8), w=8))
+    assert "short rows take a CPU far longer than a copy does: put a longer axis last" in " ".join(text.split())
+    assert "short rows" not in str(k.explain(img=np.zeros((3, 64, 64), np.uint8), w=8))

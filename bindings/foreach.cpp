@@ -115,11 +115,51 @@ struct Model {
   api::Call call;
 };
 
-/// Calls whose arguments are of the same layouts share a plan.
-struct Planned {
-  std::vector<uint32_t> row;
-  Model *latest = nullptr;
-  api::PlanRef plan;
+bool same_value(const api::Arg &a, const api::Arg &b) {
+  return a.integer == b.integer && std::memcmp(&a.real, &b.real, sizeof a.real) == 0;
+}
+
+class Models {
+public:
+  /// Calls whose arguments are of the same layouts share a plan.
+  struct Planned {
+    std::vector<uint32_t> row;
+    Model *latest = nullptr;
+    api::PlanRef plan;
+  };
+
+  /// The model of call k, of these layouts. `numbers`: of arguments that are no tensors; `numbers_differ`: they may be
+  /// others than those of the call before.
+  Model *of(size_t k, const std::vector<uint32_t> &row, const std::vector<api::Arg> &numbers, bool numbers_differ,
+            void *const *addresses, const Layouts &layouts, bool with_out) {
+    const auto fits = [&](const Model &m) {
+      if (numbers_differ)
+        for (size_t a = 0; a < numbers.size(); ++a)
+          if (!Layouts::is_tensor(row[a]) && !same_value(m.args[a], numbers[a])) return false;
+      return true;
+    };
+    if (last_ && row == *last_->row && fits(*last_)) return last_;
+    uint64_t hash = 0;
+    for (uint32_t layout : row) hash = mixed(hash, layout);
+    const uint32_t plan = plans_.of(hash, [&](uint32_t n) { return row == planned[n].row; });
+    if (plan == planned.size()) planned.push_back({row, nullptr, nullptr});
+    last_ = planned[plan].latest;
+    if (last_ && fits(*last_)) return last_;
+    Model &m = *(last_ = planned[plan].latest = &all.emplace_back());
+    m.first = k, m.plan = plan, m.row = &planned[plan].row, m.args = numbers;
+    for (size_t a = 0; a < numbers.size(); ++a)
+      if (Layouts::is_tensor(row[a])) m.args[a] = layouts.tensor(row[a], addresses[a]);
+    m.call.args = m.args;
+    if (with_out) m.out = layouts.tensor(row.back(), addresses[numbers.size()]), m.call.out = &m.out;
+    return last_;
+  }
+
+  std::deque<Model> all;
+  std::deque<Planned> planned; // by number
+
+private:
+  Numbers plans_;
+  Model *last_ = nullptr;
 };
 
 /// What the calls are made of, kept from one list to the next, since it need not be found again. All of it is written
@@ -142,8 +182,7 @@ struct Storage {
 
   std::unique_ptr<Buffers> buffers;
   Layouts layouts;
-  std::deque<Model> models;
-  std::deque<Planned> planned;
+  Models models;
   std::vector<PyObject *> kept; // strong
 
 private:
@@ -231,10 +270,6 @@ bool tell_written(PyObject *outs) {
 
 } // namespace
 
-static bool same_value(const api::Arg &a, const api::Arg &b) {
-  return a.integer == b.integer && std::memcmp(&a.real, &b.real, sizeof a.real) == 0;
-}
-
 PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObject *stream, bool alone) {
   const api::SpecRef *spec = spec_of(kernel);
   if (!spec) return nullptr;
@@ -275,18 +310,10 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
       at_once_to_all[a] = reader.at_once;
     }
   }
-  Numbers numbers; // of plans
-  Model *model = nullptr;
-  bool numbers_listed = false; // of this call
-  const auto fits = [&](const Model &m) {
-    return !numbers_listed || std::all_of(listed.begin(), listed.end(), [&](size_t a) {
-      return Layouts::is_tensor(row[a]) || same_value(m.args[a], scalars[a]);
-    });
-  };
   for (size_t k = 0; k < count; ++k) {
     void **const at = addresses.data() + k * row_width;
     std::copy(to_all.begin(), to_all.end(), at);
-    numbers_listed = false;
+    bool numbers_listed = false;
     for (size_t a : listed) {
       PyObject *list = list_of(a);
       if (is_short(list)) return has_changed();
@@ -308,25 +335,7 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
       }
     }
 
-    if (!model || row != *model->row || !fits(*model)) {
-      uint64_t hash = 0;
-      for (uint32_t layout : row) hash = mixed(hash, layout);
-      const uint32_t plan = numbers.of(hash, [&](uint32_t n) { return row == storage.planned[n].row; });
-      if (plan == storage.planned.size()) storage.planned.push_back({row, nullptr, nullptr});
-      Planned &planned = storage.planned[plan];
-      model = planned.latest;
-      if (!model || !fits(*model)) {
-        model = planned.latest = &storage.models.emplace_back();
-        model->first = k, model->plan = plan, model->row = &planned.row;
-        model->args = scalars;
-        for (size_t a = 0; a < width; ++a)
-          if (Layouts::is_tensor(row[a])) model->args[a] = storage.layouts.tensor(row[a], at[a]);
-        if (outs != Py_None) model->out = storage.layouts.tensor(row[width], at[width]);
-        model->call.args = {model->args.data(), width};
-        model->call.out = outs == Py_None ? nullptr : &model->out;
-      }
-    }
-    models[k] = model;
+    models[k] = storage.models.of(k, row, scalars, numbers_listed, at, storage.layouts, outs != Py_None);
   }
   // Python code ran in between, which may have freed what had been read before it.
   if (!storage.kept.empty()) {
@@ -350,9 +359,9 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
   else if (reader.ordinal >= 0) on = current_stream(reader.ordinal);
   if (PyErr_Occurred()) return nullptr;
 
-  for (Model &m : storage.models) {
+  for (Model &m : storage.models.all) {
     m.call.stream = on;
-    api::PlanRef &plan = storage.planned[m.plan].plan;
+    api::PlanRef &plan = storage.models.planned[m.plan].plan;
     if (plan) continue;
     PyThreadState *thread = PyEval_SaveThread(); // it may compile
     auto planned = api::plan(*spec, m.call);
@@ -369,7 +378,7 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
   for (size_t k = 0; k < count; ++k) {
     Model &m = *models[k];
     void **const at = addresses.data() + k * row_width;
-    calls[k].plan = storage.planned[m.plan].plan.get(), calls[k].call = &m.call, calls[k].addresses = at;
+    calls[k].plan = storage.models.planned[m.plan].plan.get(), calls[k].call = &m.call, calls[k].addresses = at;
     if (outs != Py_None) continue;
     PyObject *result = allocate_out(*calls[k].plan, reader.owner == Owner::Torch ? Owner::Torch : Owner::NumPy, m.out);
     if (!result) return nullptr;

@@ -87,11 +87,13 @@ def by_name(
     return values, options, torch
 
 
-def assign(kernel: _elsewise.Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Values by argument name, in the order of `kernel.arguments`. TypeError for missing, unknown and misspelt
-    names."""
+def assign(
+    kernel: _elsewise.Kernel, args: tuple[Any, ...], kwargs: dict[str, Any], options: Sequence[str] = OPTIONS
+) -> dict[str, Any]:
+    """Values by argument name, in the order of `kernel.arguments`. TypeError for missing, unknown and misspelt names,
+    which may be meant for one of the options."""
     names = kernel.arguments
-    refuse_unknown(kernel, kwargs, OPTIONS)
+    refuse_unknown(kernel, kwargs, options)
     values = dict(kwargs)
     if args:
         free = [name for name in names if name not in kwargs]

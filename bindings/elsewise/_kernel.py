@@ -300,7 +300,10 @@ _attach(
     domain, offset: computes a window: a part of a domain of the shape `domain` that begins at `offset` (zeros by
     default), with the bits that
     the whole would have there; tensors are the window's part, and `i`, `n`, axes and lengths are the domain's.
-    dtype: the result's, where torch's `out=` would convert. device: for rules without tensors. stream: a CUDA stream
+    dtype: the result's, where torch's `out=` would convert: 'f32', 'float32', np.float32 or torch.float32. A str means
+    what torch means by it, so 'float' is f32 and 'int' i32, and the number in a short one is bits ('i8' is torch.int8);
+    Python's float is f64 and its int i64.
+    device: for rules without tensors. stream: a CUDA stream
     instead of torch's
     current one.
 

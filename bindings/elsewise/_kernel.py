@@ -31,8 +31,8 @@ def kernel(spec: str) -> Kernel:
     """Compiles a rule about positions into a callable.
 
     spec: pieces `guard: value` separated by `;` or new lines, ended by `else value`; or one bare value. `i` is an
-    element's row-major
-    position, `n` the number of elements, `x` the main input; other names are further tensors or scalar parameters.
+    element's row-major position, `n` the number of elements, unless axes of the rule's header are called so; `x` is the
+    main input; other names are further tensors or scalar parameters.
 
     Returns a :class:`Kernel`. What can be checked without arguments is checked here; code is made at the first call
     with new dtypes.

@@ -357,7 +357,7 @@ def render(rule: str, start: Start) -> str:
     ]
     if numbers:
         lines += [
-            "# parameters: passed at each call, so a new value compiles nothing; a tensor would be read by position",
+            "# parameters: passed at each call; another of its kind compiles nothing, a tensor is read by position",
             *(f"{_variable(name)} = {number}" for name, number in numbers.items()),
             "",
         ]

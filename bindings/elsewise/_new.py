@@ -6,12 +6,13 @@ file."""
 from __future__ import annotations
 
 import builtins
+import contextlib
 import itertools
 import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, Union
+from typing import Any, NamedTuple, Union
 
 import numpy as np
 
@@ -20,10 +21,10 @@ from ._kernel import Kernel, kernel
 
 LENGTHS = (  # of a million elements, by the number of axes
     (1_000_000,),
-    (1_000, 1_000),
-    (100, 100, 100),
-    (50, 20, 50, 20),
-    (20, 10, 20, 10, 25),
+    (500, 2_000),
+    (50, 100, 200),
+    (10, 20, 50, 100),
+    (5, 10, 20, 25, 40),
     (10,) * 6,
 )
 SMALL = 8  # the longest axis of a first trial
@@ -90,51 +91,79 @@ def new(rule: str, path: Path | None) -> int:
     return 0
 
 
-TRIED = (SpecError, TypeError, ValueError, IndexError, OverflowError, ZeroDivisionError)  # what a call refuses
+CALLED = (TypeError, ValueError, IndexError, OverflowError, ZeroDivisionError)  # by which a call is refused
+TRIED = (SpecError, *CALLED)  # and by which the kinds of its arguments are
 
 
 class Start(NamedTuple):
-    """A domain, and arguments with which the rule runs there. shaped: one of them has the domain's shape."""
+    """A domain, and arguments with which the rule runs there. shaped: they have its shape, which need not be given;
+    in_place: it may be written into one of them."""
 
     shape: tuple[int, ...]
     values: dict[str, Tensor | str]
     shaped: bool
+    in_place: bool
 
 
 def find(rule: Kernel) -> Start:
     """A shape, and for each argument a tensor or a number, with which the rule runs. Raises the first attempt's error
     if there are none."""
+    uses = _Uses(rule)
     first: Exception | None = None
-    for start in _attempts(rule):
+    for shape, values in uses.attempts():
+        in_place = any(isinstance(value, Tensor) for name, value in values.items() if name not in uses.reads)
         try:
-            for most in (SMALL, max(start.shape)):  # what a read reaches depends on lengths
-                _try(rule, start, tuple(min(length, most) for length in start.shape))
+            return _reaching(rule, _started(rule, Start(shape, values, True, in_place)))
         except TRIED as error:
             first = first or error
-        else:
-            return start
     assert first is not None
     raise first
 
 
-def _try(rule: Kernel, start: Start, shape: tuple[int, ...]) -> None:
+def _started(rule: Kernel, start: Start) -> Start:
+    """The same, with its shape given where that is needed. Raises what a call raises."""
+    if any(isinstance(value, Tensor) for value in start.values.values()):
+        with contextlib.suppress(*CALLED):
+            if _runs(rule, start):
+                return start
+    start = start._replace(shaped=False)
+    _runs(rule, start)
+    return start
+
+
+def _runs(rule: Kernel, start: Start) -> bool:
+    """Calls the rule on few elements and on all, since what a read reaches depends on lengths. True if the results have
+    the domain's shape."""
+    shapes = [tuple(min(length, most) for length in start.shape) for most in (SMALL, max(start.shape))]
+    return all(rule(**_arguments(start, shape)).shape == shape for shape in shapes)
+
+
+def _arguments(start: Start, shape: tuple[int, ...]) -> dict[str, Any]:
     names = {"random": np.random.default_rng(0), "np": np, "shape": shape}
     values = {
         name: eval(value.numpy if isinstance(value, Tensor) else value, names) for name, value in start.values.items()
     }
-    rule(**values, **({} if start.shaped else {"shape": shape}))
+    return values if start.shaped else {**values, "shape": shape}
 
 
-def _attempts(rule: Kernel) -> Iterator[Start]:
-    """Likely ones first: the main input is a tensor, what is read at indices too, and the others are numbers."""
-    uses = _Uses(rule)
-    for shape in LENGTHS:
-        if not uses.has_rank(len(shape)):
-            continue
-        choices = [uses.choices(name, len(shape)) for name in rule.arguments]
-        for values in itertools.islice(itertools.product(*choices), 500):
-            given = dict(zip(rule.arguments, values))
-            yield Start(shape, given, any(isinstance(given[name], Tensor) for name in uses.elementwise))
+def _reaching(rule: Kernel, start: Start) -> Start:
+    """The same with the first numbers of which most pieces have positions."""
+    numbers = [name for name, value in start.values.items() if isinstance(value, str)]
+    best, most = start, 0
+    for values in [
+        tuple(start.values[name] for name in numbers),
+        *itertools.islice(itertools.product(COUNTS, repeat=len(numbers)), 30),
+    ]:
+        other = start._replace(values={**start.values, **dict(zip(numbers, values))})
+        with contextlib.suppress(*TRIED):
+            _runs(rule, other)
+            pieces = rule.explain(**_arguments(other, start.shape), exact=True).pieces
+            reached = sum(bool(piece.positions) for piece in pieces)
+            if reached > most:
+                best, most = other, reached
+            if reached == len(pieces):
+                break
+    return best
 
 
 class _Uses:
@@ -160,19 +189,31 @@ class _Uses:
         nodes = [node for tree in (*self.guards, *self.values) for node in _nodes(tree)]
         self.reads: dict[str, list[list[Tree]]] = {}  # of each argument, the indices of each read
         self.elementwise: set[str] = set()
+        asked: set[str] = set()
         for node in nodes:
             if isinstance(node, str):
                 continue
             if node[0] == "read":
                 self.reads.setdefault(str(node[1]), []).append(node[2:])
-            apart = {"read": 2, "len": len(node)}.get(str(node[0]), 1)  # names that stand for no element
-            self.elementwise |= {str(part) for part in node[apart:] if part in self.arguments}
+            operands = {str(part) for part in node[2 if node[0] == "read" else 1 :] if part in self.arguments}
+            if _may_be_length(node):
+                asked |= operands
+            else:
+                self.elementwise |= operands
         self.elementwise |= {str(tree) for tree in (*self.guards, *self.values) if tree in self.arguments}
         self.comparisons = [node for node in nodes if isinstance(node, list) and node[0] in COMPARISONS]
-        noise = [node for node in nodes if isinstance(node, list) and node[0] in NOISE]
+        self.elementwise |= asked - self.reads.keys()
         indices = [index for reads in self.reads.values() for read in reads for index in read]
-        self.whole = {word for tree in (*noise, *indices) for word in _words(tree)}  # seeds and parts of indices
+        self.whole = {word for index in indices for word in _words(index)}
         self.main = self._main()
+
+    def attempts(self) -> Iterator[tuple[tuple[int, ...], dict[str, Tensor | str]]]:
+        """Likely ones first: the main input is a tensor, what is read at indices too, and the others are numbers."""
+        for shape in LENGTHS:
+            if self.has_rank(len(shape)):
+                choices = [self.choices(name, len(shape)) for name in self.arguments]
+                for values in itertools.islice(itertools.product(*choices), 500):
+                    yield shape, dict(zip(self.arguments, values))
 
     def has_rank(self, rank: int) -> bool:
         named = len(self.axes) - (".." in self.axes)
@@ -186,9 +227,8 @@ class _Uses:
             if name in self.whole:
                 return (COUNTS[0], *tensors("shape"))
             return (*(COUNTS if self._counts(name) else FACTORS), *tensors("shape"))
-        if name not in self.reads:  # only its length is asked for
-            return (*tensors("shape"), *FACTORS)
-        return tuple(tensor for shape in self._shapes(name, rank) for tensor in self._tables(name, shape, rank))
+        shapes = [*self._shapes(name, rank), "shape"] if name in self.reads else ["shape"]
+        return tuple(tensor for shape in shapes for tensor in self._tables(name, shape, rank))
 
     def _main(self) -> str | None:
         """The argument that the result is made of: what a piece gives as it is, or what the last value names first if
@@ -206,9 +246,8 @@ class _Uses:
         return [word for word in dict.fromkeys(words) if word in ("i", "n", *self.axes)]
 
     def _counts(self, name: str) -> bool:
-        """True if it is compared with positions, and not as a share of them."""
-        naming = [node for node in self.comparisons if name in _words(node) and self.main not in _words(node)]
-        return bool(naming) and not any(_is_share(name, node) for node in naming)
+        """True if it is compared with positions or the like."""
+        return any(name in _words(node) and self.main not in _words(node) for node in self.comparisons)
 
     def _shapes(self, name: str, rank: int) -> list[str]:
         """Of a tensor that is read at indices: as long as the positions in its indices, then longer."""
@@ -216,22 +255,21 @@ class _Uses:
         if any(".." in read for read in reads):
             return ["shape"]
         found = []
+        axes = [[read[k] for read in reads if k < len(read)] for k in range(len(reads[0]))]
         for more in range(3):
-            lengths = [
-                self._length([read[k] for read in reads if k < len(read)], rank, more) for k in range(len(reads[0]))
-            ]
+            lengths = [self._length(axis, rank, more, ENTRIES if len(axes) == 1 else SMALL) for axis in axes]
             text = f"({', '.join(lengths)}{',' if len(lengths) == 1 else ''})"
             if text not in found:
                 found.append(text)
         return found
 
-    def _length(self, indices: Sequence[Tree], rank: int, more: int = 0) -> str:
+    def _length(self, indices: Sequence[Tree], rank: int, more: int = 0, entries: int = ENTRIES) -> str:
         """For an axis that is read at these: 0: as long as their positions; 1: with what is added to them; 2: with what
-        they are multiplied by."""
+        they are multiplied by. Without positions at least `entries`."""
         words = [word for index in indices for word in _words(index)]
         positions = self._positions(words)
         if not positions:
-            return str(max([ENTRIES, *(number + 1 for number in map(_whole, words))]))
+            return str(max([entries, *(number + 1 for number in map(_whole, words))]))
         base = " + ".join(dict.fromkeys(self._extent(position, rank) for position in positions))
         if more == 2 and "*" in words and len(positions) > 1:
             return "int(np.prod(shape))"
@@ -266,20 +304,10 @@ class _Uses:
         return tensors(shape)
 
 
-NOISE = {"rand", "randn"}
-
-
-def _is_share(name: str, comparison: list[Tree]) -> bool:
-    """True if it is compared with what lies between 0 and 1, or a factor of the whole length."""
-    if any(word in ("float", *NOISE) for word in _words(comparison)):
-        return True
-    return any(
-        isinstance(node, list)
-        and node[0] == "*"
-        and name in node
-        and any(part == "n" or part[0] == "len" for part in node)
-        for node in _nodes(comparison)
-    )
+def _may_be_length(node: list[Tree]) -> bool:
+    """True for a function of one name, or of a name and a number: of its element or of the lengths of the whole."""
+    numbers = [part for part in node[2:] if isinstance(part, str) and part.isdecimal()]
+    return str(node[0]).isidentifier() and len(node) <= 3 and len(numbers) == len(node) - 2
 
 
 def _whole(word: str) -> int:
@@ -324,7 +352,7 @@ def _words(tree: Tree) -> list[str]:
 
 def render(rule: str, start: Start) -> str:
     """The file's text."""
-    shape, values, shaped = start
+    shape, values, shaped, in_place = start
     tensors = {name: value for name, value in values.items() if isinstance(value, Tensor)}
     numbers = {name: value for name, value in values.items() if isinstance(value, str)}
     main = "x" if "x" in tensors else next(iter(tensors), None) if len(values) == 1 else None
@@ -374,7 +402,7 @@ def render(rule: str, start: Start) -> str:
         ]
     lines += [
         f"result = rule({new})  # a new result" + ("" if shaped else " of this shape, since no argument has one"),
-        f"rule({into})  # into memory that you have" + (", an input's own too" if shaped else ""),
+        f"rule({into})  # into memory that you have" + (", an input's own too" if in_place else ""),
         "first, last = (part.tolist() for part in (result.reshape(-1)[:4], result.reshape(-1)[-4:]))",
         'print(f"{result.dtype} {tuple(result.shape)}: {first} … {last}")',
         "",

@@ -149,4 +149,5 @@ def test_what_is_read_at_indices_is_as_long_as_they_reach() -> None:
     values = found("[b, t]; t < lens[b]: x*gain; else 0")
     assert values["lens"] == "random.integers(0, shape[1] + 1, (shape[0],))"
     assert "(shape[1], shape[0])" in found("[r, c]; x[c, r]")["x"]
+    assert "(8, shape[0])" in found("x + s[0, i%len(s, 1)]")["s"]
     assert "(shape[0] + 3,)" in found("x + w[i+3]")["w"] and "(256,)" in found("x + w[3]")["w"]

@@ -224,6 +224,8 @@ class _Uses:
         if name in self.elementwise:
             if name == self.main or name in self.reads:
                 return (*tensors("shape"), *FACTORS)
+            if name in self.guards:  # alone: a mask
+                return (*tensors("shape")[::-1], *COUNTS)
             if name in self.whole:
                 return (COUNTS[0], *tensors("shape"))
             return (*(COUNTS if self._counts(name) else FACTORS), *tensors("shape"))

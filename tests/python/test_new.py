@@ -145,6 +145,11 @@ def test_the_main_input_need_not_be_called_x() -> None:
     assert "(shape," in values["s"] and values["scale"] == "0.5" and "(shape[-2],)" in values["slope"]
 
 
+def test_a_condition_by_itself_is_a_mask() -> None:
+    values = found("keep: img; else bg")
+    assert values["keep"] == "random.random(shape) < 0.5" and values["img"] == "0.5" and "(shape," in values["bg"]
+
+
 def test_what_is_read_at_indices_is_as_long_as_they_reach() -> None:
     values = found("[b, t]; t < lens[b]: x*gain; else 0")
     assert values["lens"] == "random.integers(0, shape[1] + 1, (shape[0],))"

@@ -16,7 +16,8 @@ help:
 	@echo 'make test    build, then every test that can run here; TESTS="unit lit" runs some'
 	@echo 'make build   build into $(BUILD), importable from $(VENV)'
 	@echo 'make lint    what is checked without building;  make format mends it; make tidy looks deeper'
-	@echo 'make bench   every benchmark that can run here (BENCH=--list says which);  make clean removes build/ and $(VENV)'
+	@echo 'make bench   every benchmark that can run here (BENCH=--list says which, BENCH=--quick runs short ones)'
+	@echo 'make clean   removes build/ and $(VENV)'
 
 demo: build
 	@$(BIN)/python -m elsewise demo
@@ -24,8 +25,8 @@ demo: build
 test: build
 	@ELSEWISE_BUILD_DIR=$(BUILD) $(BIN)/python tests/run.py $(TESTS)
 
-# The demo needs no tests, which take as long to build as the rest.
-ONLY := $(if $(filter-out demo,$(or $(MAKECMDGOALS),help)),,--target _elsewise elsewise_package ewc)
+# The demo and the benchmarks need no tests, which take as long to build as the rest.
+ONLY := $(if $(filter-out demo bench,$(or $(MAKECMDGOALS),help)),,--target _elsewise elsewise_package ewc)
 
 # The package is importable through one .pth line: the build puts its libraries beside links to the package's files.
 build: $(VENV)/ready

@@ -17,8 +17,8 @@ from typing import Any
 
 import elsewise as ew
 import torch
+from _results import RESULTS
 
-RESULTS = Path(__file__).parent / "results"
 Work = Callable[[], Any]
 FLUSH_BYTES = 256 << 20  # several times the second-level cache of any device there is
 SPIN_CYCLES = 1_000_000  # about 0.5 ms, longer than any caller needs for one call, or for a list of hundreds

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs every benchmark that this machine can run, one after another, and says what it left out and why.
 
-    python benchmarks/everything.py [--quick] [--list]
+    python benchmarks/everything.py [--quick] [--keep] [--list]
 
-What each prints goes to a file of its own under build/bench; tables and pictures lie in benchmarks/results/. It
-measures nothing itself, and fails if one of them does.
+What each prints is shown when it ends, and lies in a file of its own under build/bench, as tables and pictures do;
+--keep puts those into benchmarks/results. It measures nothing itself, and fails if one of them does.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
 import subprocess
 import sys
 import time
@@ -21,12 +22,13 @@ import torch
 
 HERE = Path(__file__).resolve().parent
 LOGS = HERE.parent / "build/bench"
-BAR = 24
+BAR, SHOWN = 24, 60  # characters; lines of what a step printed
 
 
 @dataclass(frozen=True)
 class Step:
-    """One script. modules: without which it cannot run; quick: what makes it short, None: it is left out then."""
+    """One script. modules: without which it cannot run; quick: what makes it short, None: it is left out then;
+    no_gpu: why it is left out without one."""
 
     name: str
     script: str
@@ -35,6 +37,7 @@ class Step:
     gpu: bool = False
     modules: tuple[str, ...] = ()
     quick: tuple[str, ...] | None = None
+    no_gpu: str = "no GPU"
 
 
 STEPS = (
@@ -42,7 +45,11 @@ STEPS = (
     Step("first_floor", "first_floor.py", "the first rule beside its peers", quick=("--quick",)),
     Step("many_kernels", "many_kernels.py", "cost and memory of many rules", ("--count=2000",), quick=("--count=200",)),
     Step("peers/cpu", "peers/cpu.py", "numba and numexpr on the first rule", modules=("numba", "numexpr")),
-    Step("overview, CPU", "overview.py", "the same on the CPU", ("--cpu",), gpu=True),
+    Step(
+        *("overview, CPU", "overview.py", "the CPU beside a GPU", ("--cpu",)),
+        gpu=True,
+        no_gpu="the overview is of the CPU here",
+    ),
     Step("on_device", "on_device.py", "every row with its bars", gpu=True, quick=("--quick", "--budget=120")),
     Step("axes", "axes.py", "rules over named axes", gpu=True),
     Step("many_kernels, GPU", "many_kernels.py", "the same on the GPU", ("--cuda", "--count=2000"), gpu=True),
@@ -55,7 +62,7 @@ STEPS = (
 def left_out(step: Step, quick: bool) -> str:
     """Why it is not run here; "" if it is."""
     if step.gpu and not torch.cuda.is_available():
-        return "no GPU"
+        return step.no_gpu
     missing = [name for name in step.modules if importlib.util.find_spec(name) is None]
     if missing:
         return f"not installed: {', '.join(missing)}"
@@ -75,24 +82,34 @@ def show(text: str, end: bool) -> None:
         print(text, flush=True)
 
 
-def run(step: Step, done: int, of: int, quick: bool) -> int:
-    """Its exit status; what it printed is in its log."""
+def run(step: Step, done: int, of: int, quick: bool, results: Path) -> int:
+    """Its exit status; what it printed is in its log, and shown."""
     log = LOGS / f"{step.name.replace('/', '-').replace(', ', '-')}.log"
     arguments = step.quick if quick and step.quick is not None else step.arguments
     start = time.perf_counter()
     with log.open("wb") as file:
         process = subprocess.Popen(
-            [sys.executable, str(HERE / step.script), *arguments], stdout=file, stderr=subprocess.STDOUT
+            [sys.executable, str(HERE / step.script), *arguments],
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "ELSEWISE_RESULTS": str(results)},
         )
-        while process.poll() is None:
-            show(bar(done, of, f"{step.name}: {step.what}, {time.perf_counter() - start:.0f} s"), end=False)
-            time.sleep(0.5)
+        try:
+            while process.poll() is None:
+                show(bar(done, of, f"{step.name}: {step.what}, {time.perf_counter() - start:.0f} s"), end=False)
+                time.sleep(0.5)
+        finally:
+            process.kill()  # of one that has ended: nothing
+            process.wait()
     took = f"{time.perf_counter() - start:.0f} s"
+    lines = log.read_text(errors="replace").strip().splitlines()
     if process.returncode == 0:
         show(bar(done + 1, of, f"{step.name}: {step.what}, {took}"), end=True)
+        more = [f"… {len(lines) - SHOWN} lines before these in {log}"] if len(lines) > SHOWN else []
+        print("", *more, *lines[-SHOWN:], "", sep="\n", flush=True)
         return 0
     show(bar(done + 1, of, f"{step.name}: FAILED after {took}; the end of {log}:"), end=True)
-    print(*log.read_text(errors="replace").splitlines()[-12:], sep="\n", flush=True)
+    print(*lines[-12:], sep="\n", flush=True)
     return process.returncode
 
 
@@ -100,6 +117,7 @@ def main() -> int:
     """1 if one of them failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="the short ones, shortened")
+    parser.add_argument("--keep", action="store_true", help="tables and pictures into benchmarks/results")
     parser.add_argument("--list", action="store_true", help="only say what would run")
     options = parser.parse_args()
     reasons = {step: left_out(step, options.quick) for step in STEPS}
@@ -111,11 +129,17 @@ def main() -> int:
         print(*(f"runs: {step.name} ({step.what})" for step in chosen), sep="\n")
         return 0
     LOGS.mkdir(parents=True, exist_ok=True)
-    failed = [step.name for k, step in enumerate(chosen) if run(step, k, len(chosen), options.quick)]
-    overview = LOGS / "overview.log"
-    if "overview" not in failed and overview.exists():
-        print("", overview.read_text().strip(), sep="\n")
-    print(f"\nlogs in {LOGS}" + (f"; failed: {', '.join(failed)}" if failed else ""))
+    results = HERE / "results" if options.keep else LOGS
+    failed = []
+    for k, step in enumerate(chosen):
+        try:
+            if run(step, k, len(chosen), options.quick, results):
+                failed.append(step.name)
+        except KeyboardInterrupt:
+            print(f"\nstopped in {step.name}; logs in {LOGS}, tables and pictures in {results}")
+            return 130
+    kept = "logs, tables and pictures in" if results == LOGS else f"tables and pictures in {results}, logs in"
+    print(f"{kept} {LOGS}" + (f"; failed: {', '.join(failed)}" if failed else ""))
     return min(len(failed), 1)
 
 

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import elsewise as ew
+from _results import RESULTS
 
-RESULTS = Path(__file__).parent / "results"
 RULE = "i<n/4: x*0.5; i>=n-n/4: x*2; else x"
 
 
@@ -97,7 +97,10 @@ def main() -> None:
             make, call = statistics.median(made[-step:]), statistics.median(called[-step:])
             say(f"{j + 1:>7} {resident():>12.1f} {make:>10.1f} {call:>15.2f}")
     name = device.replace(" ", "-") if options.cuda else "cpu"
-    (RESULTS / f"many_kernels-{name}-{today}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"many_kernels-{name}-{today}.txt"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print(f"\nkept in {path}")
 
 
 if __name__ == "__main__":

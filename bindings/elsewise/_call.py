@@ -87,18 +87,21 @@ def by_name(
     return values, options, torch
 
 
-def assign(kernel: _elsewise.Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Values by argument name, in the order of `kernel.arguments`. TypeError for missing, unknown and misspelt
-    names."""
+def assign(
+    kernel: _elsewise.Kernel, args: tuple[Any, ...], kwargs: dict[str, Any], options: Sequence[str] = OPTIONS
+) -> dict[str, Any]:
+    """Values by argument name, in the order of `kernel.arguments`. TypeError for missing, unknown and misspelt names,
+    which may be meant for one of the options."""
     names = kernel.arguments
-    refuse_unknown(kernel, kwargs, OPTIONS)
+    refuse_unknown(kernel, kwargs, options)
     values = dict(kwargs)
     if args:
         free = [name for name in names if name not in kwargs]
         if len(args) > 1 or not names:
-            how = "; give the others by name, as in `k(x, y=y)`" if names else ""
             most = "one" if names else "no"
-            raise TypeError(f"the rule takes {most} positional argument, not {len(args)}; {_listing(names)}{how}")
+            raise TypeError(
+                f"the rule takes {most} positional argument, not {len(args)}; {_listing(names)}{_by_name(kernel)}"
+            )
         if "x" in names:
             if "x" in kwargs:
                 raise TypeError(f"`x` was given twice: by position and by name; {_listing(names)}")
@@ -115,6 +118,19 @@ def assign(kernel: _elsewise.Kernel, args: tuple[Any, ...], kwargs: dict[str, An
             f"{_list(missing)} {'is' if len(missing) == 1 else 'are'} missing{''.join(hints)}; {_listing(names)}"
         )
     return {name: values[name] for name in names}
+
+
+def _by_name(kernel: _elsewise.Kernel) -> str:
+    """What to do with positional arguments that are too many."""
+    names = kernel.arguments
+    if not names:
+        what = _taken(kernel.spec, "x")
+        return f": `x` is {what}" if what else ""
+    main = "x" if "x" in names else names[0]
+    others = [name for name in names if name != main]
+    if not others:
+        return "; what to write to is `out=`"
+    return f"; give the others by name, as in `k({main}, {others[0]}={others[0]})`"
 
 
 def refuse_unknown(kernel: _elsewise.Kernel, given: Iterable[str], options: Sequence[str]) -> None:
@@ -262,10 +278,25 @@ def read(name: str, value: Any, torch: Any, writable: bool = False) -> Operand |
             return Operand(scalar, "", value)
     if isinstance(value, Pointer):
         raise TypeError(f"`{name}` is a raw pointer: use launch()")
+    if _interface.is_traced(value):
+        raise TypeError(
+            f"`{name}` is a tracer of JAX, which has no data (under jax.jit, jax.grad, jax.vmap): call the kernel "
+            "outside, or by jax.pure_callback"
+        )
     if not isinstance(value, np.generic) and value.__class__ is type(value) and _interface.known(value):
         return None
-    cure = f": pass numpy.asarray({name}) or torch.as_tensor({name})" if isinstance(value, (list, tuple)) else ""
-    raise TypeError(f"`{name}` is neither a tensor, an array nor a number, but {_options.kind_of(value)}{cure}")
+    raise TypeError(
+        f"`{name}` is neither a tensor, an array nor a number, but {_options.kind_of(value)}{_as_array(name, value)}"
+    )
+
+
+def _as_array(name: str, value: Any) -> str:
+    """How to make an array of what can be one; "" for anything else."""
+    if isinstance(value, (list, tuple)):
+        return f": pass numpy.asarray({name}) or torch.as_tensor({name})"
+    if hasattr(type(value), "to_numpy"):  # of pandas, polars
+        return f": pass {name}.to_numpy()"
+    return f": pass numpy.asarray({name})" if hasattr(type(value), "__array__") else ""
 
 
 def _library(value: Any) -> str:

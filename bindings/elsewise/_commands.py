@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m elsewise explain` and `bench`: a rule on arguments that are described, not given. Tensors hold random
-numbers; nothing is read from a file."""
+numbers where anything is run, else there is no memory behind them; nothing is read from a file."""
 
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import sys
 from typing import Any
 
 import numpy as np
 
-from . import _dtypes, _options
+from . import _dtypes, _elsewise, _options
 from ._errors import SpecError
 from ._kernel import Kernel, kernel
+from ._pointer import contiguous
 
 KIND = "a dtype with a shape (`x=f32:1000000`, `x=f16:64x1024`) or a number (`gain=0.5`, `edge=3`, `on=true`)"
+ALIGNED = 512  # bytes, as allocators align
+ADDRESSES = 1 << 63
 
 
 def run(options: argparse.Namespace) -> int:
@@ -40,7 +44,16 @@ def run(options: argparse.Namespace) -> int:
             result.plot(options.plot)
             print(f"drawn into {options.plot}")
         return 0
-    except (SpecError, TypeError, ValueError, IndexError, ArithmeticError, RuntimeError, ImportError) as error:
+    except (
+        SpecError,
+        TypeError,
+        ValueError,
+        LookupError,
+        ArithmeticError,
+        RuntimeError,
+        MemoryError,
+        ImportError,
+    ) as error:
         print(error, file=sys.stderr)
         return 1
 
@@ -50,8 +63,7 @@ def _arguments(made: Kernel, options: argparse.Namespace) -> tuple[dict[str, Any
     device = options.device
     if device is None:
         device = "cuda" if torch is not None and torch.cuda.is_available() else "cpu"
-    if device != "cpu" and torch is None:
-        raise ValueError("tensors on a GPU are made by torch, which is not installed: pip install torch")
+    ordinal = _ordinal(device, torch)
     given: dict[str, str] = {}
     for text in options.arg:
         name, equals, kind = text.partition("=")
@@ -65,8 +77,9 @@ def _arguments(made: Kernel, options: argparse.Namespace) -> tuple[dict[str, Any
     missing = [name for name in made.arguments if name not in given]
     if missing:
         raise ValueError(f"say what `{missing[0]}` is: --arg {missing[0]}=…: {KIND}")
-    random = np.random.default_rng(0)
-    values = {name: _value(name, given[name], random, torch, device) for name in made.arguments}
+    runs = options.command == "bench" or options.exact
+    make = _Made(torch, device) if runs else _Described(ordinal)
+    values = {name: _value(name, given[name], make) for name in made.arguments}
     keywords: dict[str, Any] = {}
     if options.out is not None:
         if not hasattr(values.get(options.out), "shape"):
@@ -79,6 +92,21 @@ def _arguments(made: Kernel, options: argparse.Namespace) -> tuple[dict[str, Any
     if not any(hasattr(value, "shape") for value in values.values()):
         keywords["device"] = device if torch is not None else None
     return values, keywords
+
+
+def _ordinal(device: str, torch: Any) -> int:
+    """The CUDA device asked for, -1 for the CPU. ValueError where there is none."""
+    ordinal = _options.device(device, torch)
+    assert ordinal is not None
+    if ordinal < 0:
+        return ordinal
+    if torch is None:
+        raise ValueError("tensors on a GPU are made by torch, which is not installed: pip install torch")
+    if not torch.cuda.is_available():
+        raise ValueError("no CUDA device that torch can use: see python -m elsewise doctor")
+    if ordinal >= torch.cuda.device_count():
+        raise ValueError(f"there is no cuda:{ordinal}: torch sees {torch.cuda.device_count()}, counted from cuda:0")
+    return ordinal
 
 
 def _torch() -> Any:
@@ -95,19 +123,47 @@ def _lengths(name: str, text: str) -> tuple[int, ...]:
     return tuple(int(length) for length in re.split("[x,]", text))
 
 
-def _value(name: str, kind: str, random: np.random.Generator, torch: Any, device: str) -> Any:
+def _value(name: str, kind: str, make: _Made | _Described) -> Any:
     dtype, colon, shape = kind.partition(":")
     if not colon:
         return _number(name, kind)
     spelling = _dtypes.spelling(dtype)
-    lengths = _lengths(f"--arg {name}", shape) if shape else ()
-    if torch is not None:
-        return _of_torch(torch, spelling, lengths, device)
-    if spelling == "bool":
-        return random.random(lengths) < 0.5
-    if spelling[0] in "iu":
-        return random.integers(0, 100, lengths).astype(_dtypes.TORCH_NAMES[spelling])
-    return random.standard_normal(lengths).astype(_dtypes.TORCH_NAMES[spelling])
+    lengths = _options.lengths(name, _lengths(f"--arg {name}", shape) if shape else ())
+    size = math.prod(lengths) * _dtypes.SIZES[spelling]
+    try:
+        return make(spelling, lengths, size)
+    except (RuntimeError, MemoryError):
+        raise ValueError(f"--arg {name}={kind}: there is no memory for its {size:,} bytes") from None
+
+
+class _Described:
+    """Tensors that lie one behind the other in no memory, for what looks at nothing in them."""
+
+    def __init__(self, ordinal: int) -> None:
+        self.ordinal, self.end = ordinal, ALIGNED
+
+    def __call__(self, spelling: str, lengths: tuple[int, ...], size: int) -> Any:
+        begin = self.end
+        self.end += -(-size // ALIGNED) * ALIGNED
+        if self.end >= ADDRESSES:
+            raise MemoryError
+        return _elsewise.View(begin, spelling, lengths, contiguous(lengths), self.ordinal)
+
+
+class _Made:
+    """Tensors of random numbers; NumPy's where torch is not installed."""
+
+    def __init__(self, torch: Any, device: str) -> None:
+        self.torch, self.device, self.random = torch, device, np.random.default_rng(0)
+
+    def __call__(self, spelling: str, lengths: tuple[int, ...], size: int) -> Any:
+        if self.torch is not None:
+            return _of_torch(self.torch, spelling, lengths, self.device)
+        if spelling == "bool":
+            return self.random.random(lengths) < 0.5
+        if spelling[0] in "iu":
+            return self.random.integers(0, 100, lengths).astype(_dtypes.TORCH_NAMES[spelling])
+        return self.random.standard_normal(lengths).astype(_dtypes.TORCH_NAMES[spelling])
 
 
 def _of_torch(torch: Any, spelling: str, lengths: tuple[int, ...], device: str) -> Any:

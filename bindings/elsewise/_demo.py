@@ -100,6 +100,9 @@ def demo(n: int, device: str | None) -> int:
         print(f"{label:<20}{seconds * 1e6:>9.1f} us{ratio:>8}{peak / 2**20:>20.1f} MiB")
     print()
     print(
+        "elsewise makes a new result, rule(x); in place it is the input, rule(x, out=x): only what changes is touched"
+    )
+    print(
         f"first call, code made for it: {first_call * 1e3:.1f} ms; memory is that beyond the input, the result included"
     )
     return 0 if error == 0 and equal == n else 1

@@ -30,7 +30,7 @@ class CacheInfo(NamedTuple):
 
 
 def cache_info() -> CacheInfo:
-    """Counters of the kernel cache. Changing `n`, a scalar or strides of one kind must leave `compiles` as it is."""
+    """Counters of the kernel cache. Another `n`, scalar or strides of the same kind must leave `compiles` as it is."""
     c = _elsewise.counters()
     return CacheInfo(compiles=c["nvrtc"] + c["orc"], hits=c["variant_hits"] + c["plan_hits"], **c)
 

@@ -4,6 +4,7 @@ time."""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,9 +58,10 @@ class SpecError(SyntaxError):
     fixits: tuple[FixIt, ...]
     spec: str
 
-    def __init__(self, message: str, diagnostics: Sequence[Diagnostic] = (), spec: str = "") -> None:
+    def __init__(self, message: str, diagnostics: Sequence[Diagnostic] = (), spec: str = "", call: str = "") -> None:
         self.diagnostics = tuple(diagnostics)
         self.spec = spec
+        self._call = call  # of a list
         errors = [d for d in self.diagnostics if d.error]
         self.fixits = errors[0].fixits if errors else ()
         if not errors:
@@ -71,7 +73,7 @@ class SpecError(SyntaxError):
         place: tuple[Any, ...] = ("<spec>", first.line, first.column, text)
         if sys.version_info >= (3, 10):
             place += (first.end_line, first.end_column)
-        super().__init__(first.message, place)
+        super().__init__(f"{call}: {first.message}" if call else first.message, place)
         if sys.version_info < (3, 10):
             self.end_lineno, self.end_offset = first.end_line, first.end_column
         if sys.version_info >= (3, 11):
@@ -86,10 +88,11 @@ class SpecError(SyntaxError):
     def __str__(self) -> str:
         if not self.diagnostics:
             return super().__str__()
-        return "\n".join(d.rendered.rstrip("\n") for d in self.diagnostics)
+        call = [f"{self._call}:"] if self._call else []
+        return "\n".join([*call, *(d.rendered.rstrip("\n") for d in self.diagnostics)])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.msg, self.diagnostics, self.spec)
+        return type(self), (self.msg, self.diagnostics, self.spec, self._call)
 
 
 class SpecWarning(SyntaxWarning):
@@ -110,5 +113,6 @@ _EXCEPTIONS: dict[str, type[Exception]] = {
 def fault(kind: str, message: str, diagnostics: list[dict[str, Any]], spec: str) -> Exception:
     """The exception of a fault; called from C."""
     if kind == "spec":
-        return SpecError(message, [Diagnostic.of(d) for d in diagnostics], spec)
+        call = re.match(r"in call \d+ of the list(?=: )", message)
+        return SpecError(message, [Diagnostic.of(d) for d in diagnostics], spec, call[0] if call else "")
     return _EXCEPTIONS[kind](message)

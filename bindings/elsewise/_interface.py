@@ -23,6 +23,11 @@ def known(value: Any) -> bool:
     return _has(value, "__cuda_array_interface__") or _has(value, "__dlpack__")
 
 
+def is_traced(value: Any) -> bool:
+    """True for what stands for an array of JAX while a function is traced."""
+    return any(kind.__name__ == "Tracer" and kind.__module__.split(".")[0] == "jax" for kind in type(value).__mro__)
+
+
 def _has(value: Any, name: str) -> bool:
     """Like hasattr(), but an attribute that fails is there; why it fails is said where it is used."""
     try:

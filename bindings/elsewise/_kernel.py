@@ -31,8 +31,8 @@ def kernel(spec: str) -> Kernel:
     """Compiles a rule about positions into a callable.
 
     spec: pieces `guard: value` separated by `;` or new lines, ended by `else value`; or one bare value. `i` is an
-    element's row-major
-    position, `n` the number of elements, `x` the main input; other names are further tensors or scalar parameters.
+    element's row-major position, `n` the number of elements, unless axes of the rule's header are called so; `x` is the
+    main input; other names are further tensors or scalar parameters.
 
     Returns a :class:`Kernel`. What can be checked without arguments is checked here; code is made at the first call
     with new dtypes.
@@ -300,7 +300,10 @@ _attach(
     domain, offset: computes a window: a part of a domain of the shape `domain` that begins at `offset` (zeros by
     default), with the bits that
     the whole would have there; tensors are the window's part, and `i`, `n`, axes and lengths are the domain's.
-    dtype: the result's, where torch's `out=` would convert. device: for rules without tensors. stream: a CUDA stream
+    dtype: the result's, where torch's `out=` would convert: 'f32', 'float32', np.float32 or torch.float32. A str means
+    what torch means by it, so 'float' is f32 and 'int' i32, and the number in a short one is bits ('i8' is torch.int8);
+    Python's float is f64 and its int i64.
+    device: for rules without tensors. stream: a CUDA stream
     instead of torch's
     current one.
 

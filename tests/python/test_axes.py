@@ -46,6 +46,11 @@ def test_rules_on_layouts(shape: tuple[int, ...]) -> None:
             assert torch.equal(ew.kernel(rule)(x), want.broadcast_to(shape)), (rule, x.stride())
 
 
+def test_an_axis_may_be_called_as_the_flat_position_is() -> None:
+    assert ew.kernel("[i, j]; 10*i + j + 100*n")(shape=(2, 3)).tolist() == [[600, 601, 602], [610, 611, 612]]
+    assert ew.kernel("[b, n]; 10*i + n + 100*len(n)")(shape=(2, 3)).tolist() == [[300, 311, 322], [330, 341, 352]]
+
+
 def test_in_place() -> None:
     x = torch.randn(6, 50)
     want = torch.where(torch.arange(50) <= torch.arange(6)[:, None], x, 0.0)

@@ -34,6 +34,8 @@ def test_n_scalars_bounds_and_strides_of_a_kind_never_compile_again() -> None:
     for rows, columns in ((50, 61), (3, 7), (99, 98)):
         k(grid[:rows, :columns], gain=2.0, edge=3)
     assert compiles() == before
+    k(x, gain=2, edge=3)  # of another kind
+    assert compiles() == before + 1
 
 
 def test_a_new_dtype_compiles_once() -> None:

@@ -71,6 +71,63 @@ def test_names_of_the_language_are_no_arguments() -> None:
             ew.kernel(rule)(**({"x": A} if "x" in rule else {}), **{name: 3})
 
 
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("x*gain", r"one positional argument, not 2; .*, as in `k\(x, gain=gain\)`; in"),
+        ("a*b + c", r"one positional argument, not 2; .*, as in `k\(a, b=b\)`; in"),
+        ("-x", r"one positional argument, not 2; the arguments are `x`; what to write to is `out=`; in"),
+        ("i", r"no positional argument, not 2; the rule has no arguments; in"),
+        ("[y, x]; y*x", r"not 2; the rule has no arguments: `x` is an axis of the rule's header; another name"),
+    ],
+)
+def test_positional_arguments_that_are_too_many(rule: str, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        ew.kernel(rule)(A, A)
+
+
+class Series:
+    def to_numpy(self) -> np.ndarray:
+        return A
+
+    def __array__(self) -> np.ndarray:
+        return A
+
+
+class Picture:
+    def __array__(self) -> np.ndarray:
+        return A
+
+
+class Tracer:
+    """As JAX has them: an attribute of theirs that needs data fails."""
+
+    @property
+    def __dlpack__(self) -> Any:
+        raise RuntimeError("ConcretizationTypeError")
+
+
+class Traced(Tracer):
+    pass
+
+
+Tracer.__module__ = "jax._src.core"
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (Series(), r"but a .*Series: pass x.to_numpy\(\)"),
+        (Picture(), r"but a .*Picture: pass numpy.asarray\(x\)"),
+        ([1.0], r"but a list: pass numpy.asarray\(x\) or torch.as_tensor\(x\)"),
+        (Traced(), "`x` is a tracer of JAX, which has no data .* or by jax.pure_callback"),
+    ],
+)
+def test_what_could_be_an_array_says_how(both: Callable[..., Any], value: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        both(ew.kernel("x*2"), lambda: ((value,), {}))
+
+
 def test_no_arguments_at_all() -> None:
     k = ew.kernel("i")
     assert k.arguments == ()

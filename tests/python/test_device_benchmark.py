@@ -26,7 +26,7 @@ def benchmark_of(monkeypatch: pytest.MonkeyPatch) -> Any:
     import on_device
 
     yield on_device
-    for name in ("on_device", "_rows", "_measure"):
+    for name in ("on_device", "_rows", "_measure", "_results"):
         sys.modules.pop(name, None)
 
 

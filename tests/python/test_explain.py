@@ -390,6 +390,25 @@ def test_the_command() -> None:
     )
 
 
+def test_the_command_allocates_nothing_that_it_only_describes() -> None:
+    command, large = ("-m", "elsewise", "explain", "i < 2: 0; else x"), ("--arg", "x=f32:1000000000000000")
+    said = python(*command, *large, "--device", "cpu").stdout
+    assert "contiguous, 4,000,000,000,000,000 bytes" in said
+    said = python(*command, *large, "--device", "cpu", "--exact", code=2).stderr
+    assert said == "--arg x=f32:1000000000000000: there is no memory for its 4,000,000,000,000,000 bytes\n"
+    assert "more than 64 bits" in python(*command, "--arg", "x=f32:99999999999999999999", code=2).stderr
+    assert "there is no memory" in python(*command, "--arg", "x=f32:4000000000000x4000000000000", code=2).stderr
+
+
+@pytest.mark.parametrize("command", ["explain", "bench"])
+def test_a_device_that_is_not_there_is_named(command: str, torch: Any) -> None:
+    call = ("-m", "elsewise", command, "x*2", "--arg", "x=f32:4", "--device")
+    if not torch.cuda.is_available():
+        said = python(*call, "cuda", code=2).stderr
+        assert said == "no CUDA device that torch can use: see python -m elsewise doctor\n"
+    assert "`device` is 'cpu', 'cuda'" in python(*call, "gpu", code=2).stderr
+
+
 def test_cut() -> None:
     assert _explain.cut("abcdef", 6) == "abcdef" and _explain.cut("abcdefg", 6) == "abcd …"
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -104,8 +105,35 @@ def test_calls_that_depend_on_each_other_keep_their_order() -> None:
         (lambda k, xs: k.foreach(xs, out=xs[1:], g=1.0), ValueError, "`x` has 9, `out` has 8"),
         (lambda k, xs: k.foreach(xs[0], g=1.0), TypeError, "takes a list of tensors for some argument"),
         (lambda k, xs: k.foreach(xs, out=xs[0], g=1.0), TypeError, "`out` is a list, one tensor a call"),
-        (lambda k, xs: k.foreach([*xs, "a"], g=1.0), TypeError, "`x` is neither a tensor, an array nor a number"),
-        (lambda k, xs: k.foreach(xs, out=[1.0] * 9, g=1.0), TypeError, "`out` is a list of arrays or tensors"),
+        (lambda k, xs: k.foreach([*xs, "a"], g=1.0), TypeError, "in call 9 of the list: `x` is neither a tensor"),
+        (lambda k, xs: k.foreach(xs, out=[1.0] * 9, g=1.0), TypeError, "in call 0 of the list: `out` is a list of arr"),
+        (lambda k, xs: k.foreach([*xs, [1.0]], g=1.0), TypeError, "in call 9 of the list: `x` is .*, but a list: "),
+        (lambda k, xs: k.foreach([*xs, None], g=1.0), TypeError, "in call 9 of the list: `x` is .*, but None"),
+        (lambda k, xs: k.foreach(xs, g=[*[1.0] * 8, 1 << 130]), OverflowError, "in call 8 of the list: `g` is an int"),
+        (
+            lambda k, xs: k.foreach([xs[0], xs[1].to(torch.complex64)], g=1.0),
+            TypeError,
+            "in call 1 of the list: `x` has dtype torch.complex64",
+        ),
+        (
+            lambda k, xs: k.foreach([xs[0], torch.ones(2, requires_grad=True)], g=1.0),
+            ValueError,
+            "in call 1 of the list: `x` requires grad",
+        ),
+        (lambda k, xs: k.foreach(xs, g=torch.ones(1, requires_grad=True)), ValueError, "^`g` requires grad"),
+        (lambda k, xs: k.foreach(iter(xs), g=1.0), TypeError, r"`x` is a list_iterator, .*: pass list\(x\)"),
+        (lambda k, xs: k.foreach({1: xs[0]}, g=1.0), TypeError, r"`x` is a dict, .*: pass list\(x.values\(\)\)"),
+        (lambda k, xs: k.foreach(xs, out=iter(xs), g=1.0), TypeError, r"not a list_iterator: pass list\(out\)"),
+        (
+            lambda k, xs: k.foreach(xs, g=1.0, dtype="f64"),
+            TypeError,
+            "foreach\\(\\) takes no `dtype=`: each result has",
+        ),
+        (lambda k, xs: k.foreach(xs, g=1.0, shape=3), TypeError, "foreach\\(\\) takes no `shape=`: each call has"),
+        (lambda k, xs: k.foreach(xs, g=1.0, device="cpu"), TypeError, "takes no `device=`: each call runs where"),
+        (lambda k, xs: k.foreach(xs, g=1.0, domain=9), TypeError, "call the rule with `domain=` for each"),
+        (lambda k, xs: k.foreach(xs, g=1.0, offset=9), TypeError, "call the rule with `offset=` for each"),
+        (lambda k, xs: k.foreach(xs, g=1.0, dtypes="f64"), TypeError, "no argument `dtypes`; the arguments are"),
         (lambda k, xs: k.foreach(xs, h=1.0), TypeError, "no argument `h`"),
         (lambda k, xs: k.foreach(xs, g=1.0, out=[*xs[:8], torch.zeros(3)]), ValueError, "in call 8 of the list: "),
     ],
@@ -116,6 +144,24 @@ def test_what_does_not_fit_is_refused_and_nothing_written(call: Any, error: type
     with pytest.raises(error, match=words):
         call(ew.kernel(RULE), xs)
     assert all(torch.equal(x, b) for x, b in zip(xs, before, strict=True))
+
+
+def test_a_rule_that_does_not_fit_says_in_which_call() -> None:
+    xs = [torch.ones(3, dtype=torch.int32), torch.ones(3)]
+    with pytest.raises(ew.SpecError, match="works on the bits") as found:
+        ew.kernel("x << 2").foreach(xs)
+    again = pickle.loads(pickle.dumps(found.value))
+    for error in (found.value, again):
+        assert str(error).startswith("in call 1 of the list:\n<spec>:1:3: error: ")
+        assert str(error.msg).startswith("in call 1 of the list: `<<` works on the bits")
+
+
+def test_parameters_of_torch_are_a_list() -> None:
+    k, parameters = ew.kernel("x*2"), torch.nn.ParameterList([torch.ones(2), torch.ones(3)])
+    with torch.no_grad():
+        assert [y.tolist() for y in k.foreach(parameters, dtype=None)] == [[2, 2], [2, 2, 2]]
+        assert k.foreach(parameters, out=parameters)[1] is parameters[1]
+    assert parameters[1].tolist() == [2, 2, 2]
 
 
 def test_a_fault_of_values_in_one_call_writes_nothing_in_any() -> None:

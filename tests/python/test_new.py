@@ -33,6 +33,20 @@ RULES = [
     "[ch, t]\nt < rise: x*(float(t)/rise)\nt >= len(t) - fall: x*(float(len(t)-1-t)/fall)\nelse x",
     "[.., q, k]; k > q: -inf; else x - slope*float(q - k)",
     "[a, b, c, d]; border() < edge: 0; else x",
+    "lut[clip(int(x), 0, len(lut)-1)]",
+    "lut[clip(idx[i], 0, len(lut)-1)]*x",
+    "a[i] + x",
+    "q*s[i/2]",
+    "x*w[i*k + 1]",
+    "[b, t]; t < lens[b]: x*gain; else 0",
+    "[y, x, c]; border(y, x) < w: color[c]; else img",
+    "[r, c]; tab[r*len(c) + c]*x",
+    "[r, c]; x[c, r]",
+    "0 < i < n-1: (v[i-1] + v[i+1])/2; else v",
+    "[.., d]; d+1 < len(d): x[.., d+1]; else x",
+    "let q = 3*m; i < q: x; else w[i//q]",
+    "rand(seed) < p: 0; else x/(1-p)",
+    "x*min + max*print",
 ]
 
 
@@ -103,6 +117,42 @@ def test_a_wrong_rule_shows_its_place(tmp_path: Path) -> None:
     assert not path.exists()
 
 
+@pytest.mark.parametrize("rule", ["x[i-1]", "i < 3: lowest; else highest"])
+def test_where_no_arguments_are_found_that_is_said(rule: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _new.new(rule, None) == 1
+    out, said = capsys.readouterr()
+    assert not out and said.startswith("no arguments were found that this rule takes; the first that were tried: ")
+
+
+def found(rule: str) -> dict[str, str]:
+    values = _new.find(ew.kernel(rule)).values
+    return {name: value if isinstance(value, str) else value.numpy for name, value in values.items()}
+
+
 def test_a_parameter_beside_positions_is_a_count_and_others_are_factors() -> None:
-    _, values = _new.find(ew.kernel("i < edge: 0; x > hi: hi; else x*gain"))
-    assert values["x"] == _new.TENSORS[0] and values["edge"] == "3" and values["hi"] == values["gain"] == "0.5"
+    values = _new.find(ew.kernel("i < edge: 0; x > hi: hi; else x*gain")).values
+    assert values["x"] == _new.tensors("shape")[0] and values["edge"] == "3" and values["hi"] == values["gain"] == "0.5"
+
+
+def test_what_is_compared_with_a_share_is_one() -> None:
+    assert found("rand(seed) < p: 0; else x/(1-p)")["p"] == "0.5" and found("i < p*n: 0; else x")["p"] == "0.5"
+    assert found("float(i)/n < p: 0; else x")["p"] == "0.5"
+
+
+def test_the_main_input_need_not_be_called_x() -> None:
+    assert "(shape," in found("[b, h, q, k]; k > q: -inf; else s")["s"]
+    values = found("[.., q, k]; k > q: -inf; else s*scale - slope[q]")
+    assert "(shape," in values["s"] and values["scale"] == "0.5" and "(shape[-2],)" in values["slope"]
+
+
+def test_a_condition_by_itself_is_a_mask() -> None:
+    values = found("keep: img; else bg")
+    assert values["keep"] == "random.random(shape) < 0.5" and values["img"] == "0.5" and "(shape," in values["bg"]
+
+
+def test_what_is_read_at_indices_is_as_long_as_they_reach() -> None:
+    values = found("[b, t]; t < lens[b]: x*gain; else 0")
+    assert values["lens"] == "random.integers(0, shape[1] + 1, (shape[0],))"
+    assert "(shape[1], shape[0])" in found("[r, c]; x[c, r]")["x"]
+    assert "(8, shape[0])" in found("x + s[0, i%len(s, 1)]")["s"]
+    assert "(shape[0] + 3,)" in found("x + w[i+3]")["w"] and "(256,)" in found("x + w[3]")["w"]

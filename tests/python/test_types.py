@@ -504,3 +504,12 @@ def test_a_guard_that_is_not_known_yet_may_never_hold() -> None:
     assert rule(np.zeros(3, np.bool_)).tolist() == [-2, -2, -2]
     with pytest.raises(ew.SpecError, match="`-2` does not fit u8"):
         rule(np.zeros(3, np.int32))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "meant"),
+    [("float", "float32"), (float, "float64"), ("int", "int32"), (int, "int64"), ("i8", "int8"), ("long", "int64")],
+)
+def test_a_str_names_a_dtype_as_torch_does(dtype: Any, meant: str) -> None:
+    """NumPy's 'i8' has eight bytes."""
+    assert ew.kernel("i")(shape=2, dtype=dtype).dtype == meant

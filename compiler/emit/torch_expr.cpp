@@ -168,7 +168,9 @@ std::string TorchExpressions::at(const Python &c, Level least) {
 Python TorchExpressions::infix(const Python &a, Operator op, const Python &b, DType result) {
   const Level l = level(op);
   const bool power = op == Operator::Pow; // associates to the right, and takes a sign only there
-  const Level left = power ? Level::Atom : l, right = power ? Level::Unary : Level(int(l) + 1);
+  const Level tighter = Level(int(l) + 1);
+  const Level left = power ? Level::Atom : l == Level::Compare ? tighter : l; // `a < b == c` is a chain
+  const Level right = power ? Level::Unary : tighter;
   return {at(a, left) + " " + spelling(op) + " " + at(b, right), l, a.tensor || b.tensor, result};
 }
 

@@ -286,7 +286,7 @@ private:
       return false;
     }
     const int rank = domain_rank(ast_.header, signature_);
-    if (x.dots < 0 || rank < 0 || a.rank <= rank) return true;
+    if (x.dots < 0 || rank < 0 || own_axes_have_places(x, a.rank, rank)) return true;
     sink_.report(Code::OwnAxes, x.where, {name, axes, std::to_string(rank)}).note =
         "axes are aligned from the right, as torch broadcasts; an index reads any other axis";
     return false;

@@ -93,6 +93,20 @@ def test_own_axes_of_what_has_more_axes_than_the_domain() -> None:
             ew.kernel(rule)(shape=(3, 5), s=s)
 
 
+def test_an_index_of_u64_data() -> None:
+    lut, x = np.array([10.0, 20, 30, 40]), np.array([0, 3, 4, 2**63, 2**64 - 1], np.uint64)
+    assert ew.kernel("0 <= x < len(lut): lut[x]; else -1")(x, lut=lut).tolist() == [10, 40, -1, -1, -1]
+    with pytest.raises(ew.SpecError) as refused:
+        ew.kernel("lut[x]")(x, lut=lut)
+    mended = refused.value.diagnostics[0].fixits[0].apply("lut[x]")
+    assert ew.kernel(mended)(x, lut=lut).tolist() == [10, 40, 40, 40, 40]
+    assert ew.kernel("lut[clip(x, 0, len(lut)-1)]")(x, lut=lut).tolist() == [10, 40, 40, 10, 10]  # an i64 first
+    with pytest.raises(ew.SpecError) as refused:
+        ew.kernel("lut[i64(x)]")(x, lut=lut)
+    mended = refused.value.diagnostics[0].fixits[0].apply("lut[i64(x)]")
+    assert ew.kernel(mended)(x, lut=lut).tolist() == [10, 40, 40, 10, 10]
+
+
 def test_a_piece_reads_only_what_it_reaches() -> None:
     x = torch.randn(1000)
     short = x[:10]

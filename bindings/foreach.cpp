@@ -171,9 +171,9 @@ public:
     if (const View *view = view_of(operand)) {
       if (is_torch_like(value)) owner = Owner::Torch;
       else if (owner == Owner::None) owner = Owner::NumPy;
-      take({view->dtype, view->device, int32_t(view->shape.size()), view->shape.data(), view->stride.data(),
-            view->data},
-           layout, address);
+      take(
+          {view->dtype, view->device, int32_t(view->shape.size()), view->shape.data(), view->stride.data(), view->data},
+          layout, address);
       return true;
     }
     if (read_scalar(operand, scalar)) return is_scalar(layout, address, scalar);
@@ -278,9 +278,8 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
   Numbers numbers; // of plans
   Model *model = nullptr;
   const auto fits = [&](const Model &m) {
-    return std::all_of(listed.begin(), listed.end(), [&](size_t a) {
-      return Layouts::is_tensor(row[a]) || same_value(m.args[a], scalars[a]);
-    });
+    return std::all_of(listed.begin(), listed.end(),
+                       [&](size_t a) { return Layouts::is_tensor(row[a]) || same_value(m.args[a], scalars[a]); });
   };
   for (size_t k = 0; k < count; ++k) {
     void **const at = addresses.data() + k * row_width;

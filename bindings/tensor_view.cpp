@@ -266,8 +266,8 @@ int64_t extent_of(const Found &found) {
 
 // A tensor whose storage was shrunk may have an address all the same, if it has an offset.
 bool is_in_storage(const Found &found, int64_t extent) {
-  return extent == 0 || (found.data && found.offset >= 0 &&
-                         (found.offset + extent) * info(found.dtype).bytes <= found.storage_bytes);
+  return extent == 0 ||
+         (found.data && found.offset >= 0 && (found.offset + extent) * info(found.dtype).bytes <= found.storage_bytes);
 }
 
 // The tensor of a Python object and what is known of its kind, or null.

@@ -121,8 +121,8 @@ EW_API bool matches(const Plan &, const Call &) noexcept;
 /// was written. call.out must be given.
 EW_API Result<bool> run(const Plan &, const Call &) noexcept;
 
-/// One call of a list: `call`, but that its tensors are at `addresses`, and its place is that in the list. Calls that differ in nothing else may share one
-/// `call`, which is then looked at once.
+/// One call of a list: `call`, but that its tensors are at `addresses`, and its place is that in the list. Calls that
+/// differ in nothing else may share one `call`, which is then looked at once.
 struct ListedCall {
   const Plan *plan = nullptr;
   const Call *call = nullptr;       // `out` given

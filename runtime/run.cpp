@@ -104,8 +104,8 @@ namespace {
 std::string start_cuda(const Plan &plan, uintptr_t out, void *stream, Ready &ready) {
   const Launch &launch = *ready.launch;
   const Kernel &k = launch.variant->kernel;
-  Geometry g = geometry(k, k.form, plan.loop.rows, plan.loop.extent, out, ref(plan.loop.out.rows),
-                        ref(plan.loop.lengths));
+  Geometry g =
+      geometry(k, k.form, plan.loop.rows, plan.loop.extent, out, ref(plan.loop.out.rows), ref(plan.loop.lengths));
   LiveRanges live;
   if (launch.shift >= 0) ready.slots[launch.shift].integer = g.shift;
   if (launch.blocks >= 0) ready.slots[launch.blocks].integer = g.blocks;

@@ -63,8 +63,8 @@ Value *Arithmetic::i64_to_double(Value *v) {
   return b.CreateFAdd(rest, b.CreateBitCast(low, f64));
 }
 
-// The nearest f32 or f64, ties to even: the leading 64 bits, the last of which stands for all behind it too, are rounded
-// once and moved to their place.
+// The nearest f32 or f64, ties to even: the leading 64 bits, the last of which stands for all behind it too, are
+// rounded once and moved to their place.
 Value *Arithmetic::i128_to_float(Value *v, llvm::Type *result) {
   llvm::Type *i64 = b.getInt64Ty(), *i128 = v->getType();
   Value *negative = b.CreateICmpSLT(v, ConstantInt::get(i128, 0));

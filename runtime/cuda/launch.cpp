@@ -190,7 +190,7 @@ bool CudaCode::launch(int ordinal, const Geometry &g, void *stream, void **param
   if (last == module->last.end()) {
     CuEvent event = nullptr;
     if (module->last.size() >= most_streams) { // an event that has passed is free for another stream
-      const RelaxedCapture relaxed(*driver);    // a query would end what another thread captures
+      const RelaxedCapture relaxed(*driver);   // a query would end what another thread captures
       last = module->last.begin();
       while (last != module->last.end() && driver->event_query(last->event) != 0) ++last;
       if (last != module->last.end()) last->stream = on;

@@ -178,9 +178,7 @@ void HostProgram::run(std::span<const HostValue> params, const HostDomain &domai
       values[n].integer = length(domain, i.a);
       continue;
     case Op::Origin:
-      values[n].integer = i.a == flat_axis   ? domain.origin
-                          : i.a == list_axis ? domain.in_list
-                                             : domain.origins[i.a];
+      values[n].integer = i.a == flat_axis ? domain.origin : i.a == list_axis ? domain.in_list : domain.origins[i.a];
       continue;
     case Op::ArgLen: {
       const std::span<const int64_t> shape = domain.shapes[i.a];

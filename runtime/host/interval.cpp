@@ -151,7 +151,8 @@ bool Intervals::at_point(NodeId n, std::span<const Value> v, Value &out) const {
   for (size_t o = 0; o < v.size(); ++o) {
     const DType d = k_[list[o]].type;
     if (!interval::is_point(d, v[o])) return false;
-    known[o] = !is_float(d) ? Constant{v[o].lo, 0} : Constant{0, v[o].nan ? std::numeric_limits<double>::quiet_NaN() : v[o].real_lo};
+    known[o] = !is_float(d) ? Constant{v[o].lo, 0}
+                            : Constant{0, v[o].nan ? std::numeric_limits<double>::quiet_NaN() : v[o].real_lo};
   }
   const Trouble t = apply(k_[n], k_[list[0]].type, std::span(known, v.size()), result);
   out = interval::point(result);
@@ -266,8 +267,8 @@ Value Intervals::work(NodeId n, bool exact) {
   return r;
 }
 
-// A float that becomes an index to be compared saturates: in 64 bits that decides the same, unless the other side may be
-// where it ends.
+// A float that becomes an index to be compared saturates: in 64 bits that decides the same, unless the other side may
+// be where it ends.
 void Intervals::settle(const Value &real, const Value &other) {
   const Value ends = interval::anything(DType::I64);
   if ((real.lo < ends.lo || real.hi > ends.hi) && (other.lo <= ends.lo || other.hi >= ends.hi)) found_.wide = true;

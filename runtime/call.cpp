@@ -138,7 +138,7 @@ std::string lacks_axes(const Spec &spec, const Signature &signature, size_t rank
     if (spec.ast[e].kind != ExprKind::Read || spec.ast[e].dots < 0 || spec.names.of[e].binding != Binding::Argument)
       continue;
     const int axes = signature.args[spec.names.of[e].index].rank;
-    if (axes > int(rank))
+    if (!own_axes_have_places(spec.ast[e], axes, int(rank)))
       return "`" + spec.names.arguments[spec.names.of[e].index] + "` has " + std::to_string(axes) +
              " axes and the domain " + std::to_string(rank) +
              ", so `..` in its index stands for axes without a position";

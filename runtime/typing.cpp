@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A spec under one signature: typed, lowered, and what its layout will depend on. It knows no shapes.
+#include "compiler/ir/rows.h"
+#include "compiler/ir/walk.h"
 #include "compiler/lower/lower.h"
 #include "compiler/passes/bounds.h"
 #include "compiler/passes/fold.h"
@@ -38,6 +40,20 @@ static ExprId expression_of(const Ast &ast, Span where) {
   return no_expr;
 }
 
+// Whether an index is nothing but u64 data, of which what i64 does not hold counts as negative between the brackets.
+static bool is_u64(const Kernel &kernel, NodeId index) {
+  while (kernel[index].op == Op::Cast && kernel[index].type != DType::U64) index = kernel[index].a;
+  return kernel[index].type == DType::U64;
+}
+
+// The index kept in bounds: u64 data before it becomes an i64.
+static std::string clipped(bool u64, const std::string &index, const std::string &length) {
+  const auto name = [](uint8_t row) { return std::string(builtins()[row].name); };
+  if (u64) return std::string(name_of(Rule::CastInt)) + "(" + name(least_row()) + "(" + index + ", " + length + "-1))";
+  const uint8_t between = row_where([](const Builtin &r) { return r.meaning == Meaning::Between; });
+  return name(between) + "(" + index + ", 0, " + length + "-1)";
+}
+
 // Says what each index would need, and offers to clip it.
 static void refuse_unproved(const Spec &spec, const Kernel &kernel, Sink &sink) {
   std::vector<std::pair<Span, uint32_t>> told; // of several nodes that stand in one place
@@ -66,12 +82,11 @@ static void refuse_unproved(const Spec &spec, const Kernel &kernel, Sink &sink) 
                     {std::string(spec.source.slice(where)), u.below && u.above ? lower + " and below `" + length + "`"
                                                             : u.below          ? lower
                                                                                : upper});
-    const Builtin *clipping = nullptr;
-    for (const Builtin &row : builtins())
-      if (row.meaning == Meaning::Between) clipping = &row;
-    if (clipping)
-      d.fixits.push_back(
-          {index, std::string(clipping->name) + "(" + text + ", 0, " + length + "-1)", "keep the index in bounds"});
+    const ExprId written = spec.ast.child(e, k);
+    const bool cast = calls(spec.ast, spec.names, written, Rule::CastTo) ||
+                      calls(spec.ast, spec.names, written, Rule::CastInt),
+               u64 = !cast && is_u64(kernel, operands(kernel, u.node)[kernel[u.node].sub + u.axis]);
+    d.fixits.push_back({index, clipped(u64, text, length), "keep the index in bounds"});
     d.note = "guards and `where` conditions that lead to the read count, as `0 <= k < " + length + "` does";
   }
 }

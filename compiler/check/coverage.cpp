@@ -130,11 +130,14 @@ private:
       if (typed_.reachable[p]) prover.assume(none, prover.negated(conditions[p]));
     std::vector<Leaf> leaves;
     const bool proved = prover.refutes(none, left ? &leaves : nullptr);
+    gave_up_ = !proved && prover.gave_up();
     if (left)
       for (const Leaf &leaf : leaves) {
         std::string one = describe(guards, leaf);
         if (std::find(left->begin(), left->end(), one) == left->end()) left->push_back(std::move(one));
       }
+    // Where a comparison has no side, as of NaN, there is nothing to call it by, and the others say enough.
+    if (left && left->size() > 1) left->erase(std::remove(left->begin(), left->end(), ""), left->end());
     if (nans)
       for (const auto &[key, e] : guards.numbers())
         if (std::string one = text(ast_[e].where); std::find(nans->begin(), nans->end(), one) == nans->end())
@@ -147,26 +150,42 @@ private:
     return proved;
   }
 
+  /// Whether the kinds of arguments that are not known yet decide: `x >= 0` may be all that u8 data need.
+  bool left_to_the_kinds(Premises premises) {
+    premises.unknown_is_unsigned = true;
+    return !kinds_.complete && covered(premises, false);
+  }
+
   void prove_covered() {
     Premises premises{.unknown_is_number = true};
     if (covered(premises, true)) return;
     premises.uniforms_are_numbers = true;
     std::vector<std::string> left;
     if (covered(premises, true, &left)) return;
+    const bool gave_up = gave_up_;
+    if (left_to_the_kinds(premises)) return;
     premises.data_is_number = true;
     std::vector<std::string> nans;
     const bool only_nan = covered(premises, false, nullptr, &nans);
     const SpecPiece &last = ast_.pieces.back();
+    const bool has_x = std::find(names_.arguments.begin(), names_.arguments.end(), "x") != names_.arguments.end();
+    const std::string rest = has_x ? "else x" : "else 0";
+    const auto add_rest = [&](Diagnostic &d, const char *label) {
+      d.fixits = {{Span{last.where.end, last.where.end}, "; " + rest, label}};
+    };
+    if (gave_up && !only_nan) {
+      Diagnostic &d = sink_.report(Code::CoverageUnknown, last.where);
+      add_rest(d, "end the list");
+      d.note = "the guards are more than the proof can tell apart; `else` needs none";
+      return;
+    }
     if (left.size() > 3) left.resize(3), left.push_back("...");
     const bool any = left.empty() || (left.size() == 1 && left[0].empty());
     Diagnostic &d = sink_.report(Code::NotCovered, last.where,
                                  {only_nan ? "NaN in " + listed(nans)
                                   : any    ? "any position"
                                            : listed(left)});
-    const bool has_x = std::find(names_.arguments.begin(), names_.arguments.end(), "x") != names_.arguments.end();
-    const std::string rest = has_x ? "else x" : "else 0";
-    d.fixits = {{Span{last.where.end, last.where.end}, "; " + rest,
-                 has_x ? "leave the rest as it is" : "give the rest a value"}};
+    add_rest(d, has_x ? "leave the rest as it is" : "give the rest a value");
     if (only_nan) d.note = "every comparison with NaN but `!=` is false";
   }
 
@@ -303,6 +322,7 @@ private:
   const Kinds &kinds_;
   Typed &typed_;
   Sink &sink_;
+  bool gave_up_ = false; // the last proof of coverage was cut short
 };
 
 } // namespace

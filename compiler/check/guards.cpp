@@ -134,9 +134,12 @@ FormulaId Guards::comparison(ExprId e) {
   const ExprId left = child(e, 0), right = child(e, 1);
   const Fact &f = kinds_[e], &a = kinds_[left], &b = kinds_[right];
   const bool whole_a = is_whole(left), whole_b = is_whole(right);
-  if (a.kind == Kind::Bool && b.kind == Kind::Bool) {
-    if (op != Operator::Eq && op != Operator::Ne)
-      return compare_whole(e, op, linear(left, Use::Value), linear(right, Use::Value));
+  const bool equality = op == Operator::Eq || op == Operator::Ne;
+  const auto may_be_condition = [&](const Fact &one) { // what is compared with one is one
+    return one.kind == Kind::Bool || (one.kind == Kind::Unknown && equality && premises_.unknown_is_number);
+  };
+  if ((a.kind == Kind::Bool || b.kind == Kind::Bool) && may_be_condition(a) && may_be_condition(b)) {
+    if (!equality) return compare_whole(e, op, linear(left, Use::Value), linear(right, Use::Value));
     const FormulaId x = condition(left), y = condition(right);
     const FormulaId same = choice(x, y, prover_.negated(y));
     return op == Operator::Eq ? same : prover_.negated(same);

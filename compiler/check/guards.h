@@ -12,6 +12,7 @@ namespace elsewise {
 /// What is taken for granted. Reachability takes nothing; coverage takes what a call can check, and records it.
 struct Premises {
   bool unknown_is_number = false;    // an argument of unknown kind is one integer, the kind of which most can be proved
+  bool unknown_is_unsigned = false;  // and 0 or more, to find out what may hold of some kinds
   bool uniforms_are_numbers = false; // floats of the host stage are not NaN
   bool data_is_number = false;       // only to find out whether NaN is all that is missing
 };

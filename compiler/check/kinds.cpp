@@ -286,7 +286,7 @@ private:
       return false;
     }
     const int rank = domain_rank(ast_.header, signature_);
-    if (x.dots < 0 || rank < 0 || a.rank <= rank) return true;
+    if (x.dots < 0 || rank < 0 || own_axes_have_places(x, a.rank, rank)) return true;
     sink_.report(Code::OwnAxes, x.where, {name, axes, std::to_string(rank)}).note =
         "axes are aligned from the right, as torch broadcasts; an index reads any other axis";
     return false;
@@ -355,6 +355,15 @@ private:
     return f;
   }
 
+  /// A number that is meant as a condition; `where` is how it is written, with its parentheses or without.
+  std::string compared_with_zero(ExprId e, Span where) const {
+    const Expr &x = ast_[e];
+    const bool in_place = where.begin <= x.where.begin && x.where.end <= where.end; // no let's name
+    if (in_place && x.kind == ExprKind::Unary && x.op == Operator::BitNot) return text(outer(e, 0)) + " == 0";
+    const bool loose = where == x.where && x.kind == ExprKind::Binary && is_bits(x.op);
+    return (loose ? "(" + text(where) + ")" : text(where)) + " != 0";
+  }
+
   bool need_bool(ExprId e, Span where, Code code, std::vector<std::string> arguments) {
     const Fact &f = kinds_.of[e];
     if (f.extreme) {
@@ -363,10 +372,7 @@ private:
     }
     if (f.kind == Kind::Bool || f.kind == Kind::Unknown) return true;
     arguments.insert(arguments.end(), {text(where), describe(f)});
-    const Expr &x = ast_[e];
-    const bool plain = x.kind != ExprKind::Binary || x.parenthesised || !is_bits(x.op);
-    sink_.report(code, where, arguments).fixits = {
-        {where, (plain ? text(where) : "(" + text(where) + ")") + " != 0", "compare with zero"}};
+    sink_.report(code, where, arguments).fixits = {{where, compared_with_zero(e, where), "compare with zero"}};
     return false;
   }
 

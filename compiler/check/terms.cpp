@@ -208,6 +208,8 @@ Linear Guards::named(ExprId e, Use use) {
   if (f.kind == Kind::Unknown && ast_[e].kind == ExprKind::Name) unknown_arguments_.insert(names_.of[e].index);
   bool is_new = false;
   const Atom a = prover_.atom("whole " + structure(e, use), &is_new);
+  if (is_new && f.kind == Kind::Unknown && premises_.unknown_is_unsigned)
+    prover_.fact(a, prover_.row(Linear::of_atom(a).times(-1)));
   if (is_new && f.kind == Kind::Data) {
     Linear low = Linear::of_wide(least(f.dtype)), high = Linear::of_wide(greatest(f.dtype));
     if (bytes(f.dtype) < 8) between(a, low, high);

@@ -289,6 +289,19 @@ private:
            tokens_[tokens_.size() - 2].kind == TokenKind::Let;
   }
 
+  /// Behind what can only be a guard, where `=>` is an arrow and no slip for `>=`.
+  bool behind_guard() const {
+    for (size_t k = tokens_.size(); k-- > 0;) {
+      const Token &t = tokens_[k];
+      if (t.kind == TokenKind::Else) return true;
+      if (t.kind == TokenKind::Semicolon || t.kind == TokenKind::Newline || t.kind == TokenKind::Colon) return false;
+      if (t.kind != TokenKind::Operator) continue;
+      if (is_logic(t.op)) return false;
+      if (is_comparison(t.op)) return true;
+    }
+    return false;
+  }
+
   void symbol() {
     const std::string_view rest = text_.substr(at_);
     const Spelling *s = longest_symbol(rest);
@@ -301,6 +314,7 @@ private:
       if (defines() && h.text == "=!") continue; // `let a =!b`
       if (!rest.starts_with(h.text) || (s && s->text.size() >= h.text.size())) continue;
       const uint32_t end = at_ + uint32_t(h.text.size());
+      if (h.text == "=>" && behind_guard()) return push({TokenKind::Arrow}, end);
       sink_.report(Code::NotAnOperator, {at_, end}, {std::string(h.text)}).fixits = {
           {{at_, end}, std::string(h.meant), "did you mean `" + std::string(h.meant) + "`"}};
       return push(*token_of(h.meant), end);

@@ -99,6 +99,8 @@ Number scan_number(const Source &source, uint32_t begin, Sink &sink) {
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, int(base));
     if (error == std::errc() && end == digits.data() + digits.size())
       d.fixits = {{{begin, s.at}, std::to_string(value), "write decimal"}};
+  } else if ((rest == "j" || rest == "J") && !source.text().starts_with("[")) { // of an axis it may be a multiple
+    s.malformed("there are no complex numbers");
   } else if (!rest.empty()) {
     s.malformed("a name follows it").fixits = {{{number_end, number_end}, "*", "multiply"}};
   } else if (s.stray_underscore) {

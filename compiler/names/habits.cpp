@@ -80,6 +80,11 @@ constexpr std::string_view reductions[] = {
     "cumsum",  "cumprod", "any",     "all",     "argmax",        "argmin", "softmax", "log_softmax", "sort",
     "argsort", "unique",  "nansum",  "nanmean", "count_nonzero", "roll",   "diff",    "flip",        "reverse"};
 
+struct Needs {
+  std::string_view function, argument;
+};
+constexpr Needs needs[] = {{"cumsum", "0"}, {"cumprod", "0"}, {"softmax", "-1"}, {"log_softmax", "-1"}};
+
 constexpr std::string_view counts[] = {"numel", "nelement", "size", "length", "count", "nelem", "N", "num_elements"};
 constexpr std::pair<std::string_view, DType> casts[] = {
     {"double", DType::F64}, {"half", DType::F16}, {"short", DType::I16}, {"byte", DType::U8}, {"char", DType::I8}};
@@ -100,15 +105,20 @@ bool is_primary(std::string_view text) {
 
 } // namespace
 
-std::string nearest_builtin(std::string_view word) {
-  std::vector<std::string> known;
+std::string foreign_builtin(std::string_view word) {
   for (const Builtin &row : builtins()) {
     llvm::SmallVector<llvm::StringRef, 8> elsewhere;
     llvm::StringRef(row.elsewhere).split(elsewhere, ' ', -1, false);
     for (const llvm::StringRef e : elsewhere)
       if (e.equals_insensitive(llvm::StringRef(word))) return std::string(row.name);
-    known.emplace_back(row.name);
   }
+  return {};
+}
+
+std::string nearest_builtin(std::string_view word) {
+  if (std::string same = foreign_builtin(word); !same.empty()) return same;
+  std::vector<std::string> known;
+  for (const Builtin &row : builtins()) known.emplace_back(row.name);
   for (const auto &[cast, dtype] : casts)
     if (word == cast) return spelling(dtype);
   return did_you_mean(word, known);
@@ -140,6 +150,18 @@ std::string_view infix_word(std::string_view word) {
 }
 
 bool is_reduction(std::string_view function) { return llvm::is_contained(reductions, function); }
+std::string_view reduction_argument(std::string_view function) {
+  for (const Needs &n : needs)
+    if (n.function == function) return n.argument;
+  return {};
+}
+
+std::string as_index(std::string_view function, const std::string &shift) {
+  if (function == "flip" || function == "reverse") return "n-1-i";
+  if (function != "roll" || shift.empty()) return {};
+  return "(i - " + (is_primary(shift) ? shift : "(" + shift + ")") + ") % n";
+}
+
 bool is_element_count(std::string_view name) { return llvm::is_contained(counts, name); }
 
 } // namespace elsewise

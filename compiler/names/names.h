@@ -42,6 +42,12 @@ inline int domain_rank(const Header &h, const Signature &signature) {
   return !h.present || h.dots >= 0 ? signature.rank : int(h.axes.size());
 }
 
+/// Whether each axis that `..` of a read stands for, of an argument of that many axes, has one of the domain's that it
+/// is aligned with from the right.
+inline bool own_axes_have_places(const Expr &read, int axes, int domain) {
+  return axes <= int(read.count) || read.dots >= axes - domain;
+}
+
 /// How many operands of `e` are values: those of `len` and `border` are names of axes and arguments, and literals.
 inline uint32_t values(const Ast &ast, const Names &names, ExprId e) {
   const bool plain = ast[e].kind != ExprKind::Call || names.of[e].binding == Binding::Builtin;

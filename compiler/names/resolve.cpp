@@ -4,6 +4,7 @@
 #include "compiler/names/habits.h"
 #include "compiler/names/names.h"
 #include "compiler/parse/parser.h"
+#include "compiler/types/text.h"
 #include "grammar/builtins.h"
 #include <algorithm>
 #include <llvm/ADT/STLExtras.h>
@@ -246,13 +247,39 @@ struct Resolver {
   void reduction(ExprId id) {
     const std::string &name = ast.name(id);
     Diagnostic &d = sink.report(Code::Reduction, ast[id].at, {name});
-    if (ast[id].count == 0 || ast[ast.child(id, 0)].kind != ExprKind::Name) {
-      d.note = "compute it before, and pass it as an argument";
+    const uint32_t count = ast[id].count;
+    d.note = "compute it before, and pass it as an argument";
+    if (count == 0 || ast[ast.child(id, 0)].kind != ExprKind::Name || ast.written_at(id, 0).let != no_let) return;
+    const std::string &of = ast.name(ast.child(id, 0)), argument = of + "_" + name;
+    const std::string index =
+        ast.header.present ? "" : as_index(name, count == 2 ? whole_number(ast.child(id, 1)) : "");
+    if (!index.empty()) {
+      d.note.clear();
+      d.fixits = {{ast[id].where, of + "[" + index + "]", "read the element there"}};
       return;
     }
-    const std::string &of = ast.name(ast.child(id, 0)), argument = of + "_" + name;
     d.fixits = {{ast[id].where, argument, "make it an argument"}};
-    d.note = "and pass it: `" + argument + "=" + of + "." + name + "()`";
+    if (count == 1)
+      d.note = "and pass it: `" + argument + "=" + of + "." + name + "(" + std::string(reduction_argument(name)) + ")`";
+  }
+
+  /// A literal as it is written, its sign included, or a name; empty if it is neither.
+  std::string whole_number(ExprId e) const {
+    if (ast[e].kind == ExprKind::Name) return ast.name(e);
+    const bool negative = ast[e].kind == ExprKind::Unary && ast[e].op == Operator::Neg;
+    const ExprId leaf = negative ? ast.child(e, 0) : e;
+    if (ast[leaf].kind != ExprKind::Literal || ast.literal(leaf).kind != LiteralKind::Int) return {};
+    return (negative ? "-" : "") + decimal(ast.literal(leaf).integer);
+  }
+
+  /// Others draw from a range, and keep what they draw from to themselves.
+  static std::string of_noise(const Builtin &row) {
+    const std::string call = "`" + std::string(row.signature) + "`";
+    return row.meaning == Meaning::Uniform
+               ? call + " takes a seed and is uniform from 0 up to 1; from a up to b it is `a + (b-a)*" +
+                     std::string(row.signature) + "`"
+               : call + " takes a seed and has mean 0 and variance 1; about m by s it is `m + s*" +
+                     std::string(row.signature) + "`";
   }
 
   void unknown(ExprId id) {
@@ -272,7 +299,9 @@ struct Resolver {
       sink.report(Code::NotAFunction, at, {name}).fixits = {{{at.end, at.end}, "*", "multiply"}};
     } else {
       Diagnostic &d = sink.report(Code::UnknownFunction, at, {name});
-      if (!nearest.empty()) d.fixits = {{at, nearest, "did you mean `" + nearest + "`"}};
+      const int row = find_builtin(foreign_builtin(name));
+      if (row >= 0 && builtins()[row].rule == Rule::Noise && ast[id].count != 1) d.note = of_noise(builtins()[row]);
+      else if (!nearest.empty()) d.fixits = {{at, nearest, "did you mean `" + nearest + "`"}};
       else d.note = known_functions();
     }
   }

@@ -85,7 +85,7 @@ Operand Parser::nested_whole() { return nested(0); }
 /// An expression, and the conditionals of other languages behind it.
 Operand Parser::whole() {
   Operand e = expression(precedence(Operator::Or));
-  while (!lost_ && (is(TokenKind::Question) || is(TokenKind::If)))
+  while (!lost_ && (is(TokenKind::Question) || is(TokenKind::If) || when_here()))
     e = is(TokenKind::Question) ? c_conditional(e) : python_conditional(e);
   return e;
 }
@@ -148,7 +148,9 @@ std::optional<Operator> Parser::comparison_here(Span &at) {
     const bool negated = is(TokenKind::Operator) && here().op == Operator::Not;
     if (negated) at = join(at, take().where);
     const Operator op = negated ? Operator::Ne : Operator::Eq;
-    sink_.report(Code::NotAnOperator, at, {text(at)}).fixits = {{at, spelling(op), "compare"}};
+    Diagnostic &d = sink_.report(Code::NotAnOperator, at, {text(at)});
+    if (text(here().where) == "None") d.note = "no argument may be left out, so none is `None`";
+    else d.fixits = {{at, spelling(op), "compare"}};
     return op;
   }
   return {};
@@ -274,7 +276,7 @@ Operand Parser::call(const Token &name_token) {
   llvm::SmallVector<Operand, 4> arguments;
   bool wrong = name_token.kind != TokenKind::Name;
   for (bool more = !is(TokenKind::RightParen); more && !lost_ && !at_separator();) {
-    if (is(TokenKind::Name) && ahead().kind == TokenKind::Assign) {
+    if (is(TokenKind::Name) && ahead().kind == TokenKind::Assign && !compares_here(name_token, arguments.size())) {
       const Span key = join(here().where, ahead().where);
       sink_.report(Code::KeywordArgument, key, {text(here().where)}).fixits = {{key, "", "drop the name"}};
       take(), take();
@@ -343,6 +345,14 @@ Operand Parser::read(const Operand &of) {
              indices);
 }
 
+/// A condition of another language, where a number that is not 0 is one.
+std::string Parser::as_condition(const Operand &e) const {
+  const Expr &x = ast_[e.id];
+  const bool number = e.let == no_let && x.kind == ExprKind::Binary && !is_comparison(x.op) && !is_logic(x.op);
+  if (!number) return text(e);
+  return (is_bits(x.op) && e.at == x.where ? "(" + text(e) + ")" : text(e)) + " != 0";
+}
+
 // The conditionals of other languages. Only the outermost is reported, with the inner ones rewritten in its fix-it.
 
 Operand Parser::c_conditional(const Operand &condition) {
@@ -353,7 +363,7 @@ Operand Parser::c_conditional(const Operand &condition) {
   if (!lost_ && is(TokenKind::Colon)) take(), b = nested_whole();
   --conditionals_;
   if (lost_) return error(condition.at);
-  const std::string call = b.id == no_expr ? "" : select_call(text(condition), text(a), text(b));
+  const std::string call = b.id == no_expr ? "" : select_call(as_condition(condition), text(a), text(b));
   const Span where = join(condition.at, (b.id == no_expr ? a : b).at);
   if (conditionals_ == 0 || b.id == no_expr) {
     Diagnostic &d = sink_.report(Code::TernaryOperator, mark.where, {"c ? a : b", select_call("c", "a", "b")});
@@ -375,10 +385,10 @@ Operand Parser::python_conditional(const Operand &value) {
   const Span where = join(value.at, (other.id == no_expr ? condition : other).at);
   if (other.id == no_expr) {
     sink_.report(Code::IfPiece, mark.where, {text(mark.where)}).fixits = {
-        {where, text(condition) + ": " + text(value), "put the guard first"}};
+        {where, as_condition(condition) + ": " + text(value), "put the guard first"}};
     return give_up(where);
   }
-  const std::string call = select_call(text(condition), text(value), text(other));
+  const std::string call = select_call(as_condition(condition), text(value), text(other));
   if (conditionals_ == 0)
     sink_.report(Code::TernaryOperator, mark.where, {"a if c else b", select_call("c", "a", "b")}).fixits = {
         {where, call, "choose by a function"}};
@@ -454,6 +464,11 @@ void Parser::missing_operator(const Token &t, bool in_call) {
   Diagnostic &d = begins ? sink_.report(Code::MissingOperator, t.where, {text(last.where), text(t.where)})
                          : sink_.report(Code::UnexpectedToken, t.where, {text(t.where)});
   const Span between{last.where.end, t.where.begin};
+  const TokenKind next = ahead().kind;
+  const bool function = last.kind == TokenKind::Name && find_builtin(text(last.where)) >= 0;
+  if (function && (t.kind == TokenKind::Name || t.kind == TokenKind::Literal) && next != TokenKind::LeftParen &&
+      next != TokenKind::LeftBracket)
+    d.fixits = {{{last.where.end, t.where.end}, "(" + text(t.where) + ")", "call the function"}};
   if (begins && in_call) d.fixits = {{between, ", ", "separate arguments"}};
   if (begins) d.fixits.push_back({between, "*", "multiply"});
 }

@@ -40,8 +40,15 @@ std::optional<Operator> Parser::binary_here() const {
   const Token &t = here();
   if (t.kind == TokenKind::Operator) return with_arity(t.op, 2);
   if (t.kind != TokenKind::Name || !begins_operand(ahead())) return {};
-  const std::string_view meant = infix_word(source_.slice(t.where));
-  return meant.empty() ? std::nullopt : operator_of(meant);
+  const std::string_view word = source_.slice(t.where), meant = infix_word(word);
+  if (!meant.empty()) return operator_of(meant);
+  const std::string near = did_you_mean(word, {spelling(Operator::And), spelling(Operator::Or)});
+  return near.empty() ? std::nullopt : operator_of(near);
+}
+
+/// Whether `t` is a name that is hardly anything but this keyword.
+bool Parser::misspelt(const Token &t, const char *word) const {
+  return t.kind == TokenKind::Name && !did_you_mean(source_.slice(t.where), {word}).empty();
 }
 
 /// Takes the operator that binary_here() found.
@@ -324,9 +331,14 @@ Operand Parser::attribute(const Operand &receiver) {
     meant = "n", label = "the number of elements";
   } else if (called && is_reduction(name)) {
     Diagnostic &d = sink_.report(Code::Reduction, name_token.where, {name});
-    d.note = "compute it before, and pass it as an argument";
-    if ((receiver.let != no_let || ast_[receiver.id].kind == ExprKind::Name))
-      d.fixits = {{where, of + "_" + name, "make it an argument"}};
+    const std::string index = ast_.header.present ? "" : as_index(name, arguments.size() > 1 ? arguments[1] : "");
+    if (!index.empty() && receiver.let == no_let && ast_[receiver.id].kind == ExprKind::Name) {
+      d.fixits = {{where, of + "[" + index + "]", "read the element there"}};
+    } else {
+      d.note = "compute it before, and pass it as an argument";
+      if (receiver.let != no_let || ast_[receiver.id].kind == ExprKind::Name)
+        d.fixits = {{where, of + "_" + name, "make it an argument"}};
+    }
     return error(where);
   } else if (called && arguments.size() == 2 && is_word(name, {"astype", "to", "type"})) {
     const std::string cast = nearest_builtin(arguments[1].substr(arguments[1].rfind('.') + 1));
@@ -492,13 +504,29 @@ bool Parser::skip_target(bool guard_may_stand) {
   return true;
 }
 
+/// `Let a =`, `var a =`: two names and `=` are nothing else.
+bool Parser::let_here() const {
+  if (is(TokenKind::Let)) return true;
+  if (!is(TokenKind::Name) || ahead().kind != TokenKind::Name || tokens_[at_ + 2].kind != TokenKind::Assign)
+    return false;
+  return misspelt(here(), "let") || is_word(source_.slice(here().where), {"var", "val", "const", "auto", "local"});
+}
+
+/// In a call, whether `i=0` compares: as the condition of a choice, if no operand is called so.
+bool Parser::compares_here(const Token &function, size_t arguments) const {
+  const int row = function.kind == TokenKind::Name ? find_builtin(text(function.where)) : -1;
+  if (row < 0 || builtins()[row].rule != Rule::Select || arguments != 0) return false;
+  return !is_word(source_.slice(here().where), {"c", "cond", "condition"});
+}
+
 /// `otherwise`, `default`, `_`, `ELSE`: as good as `else` where a piece begins that is the last.
 bool Parser::else_here() const {
   if (is(TokenKind::Else)) return true;
   if (!is(TokenKind::Name)) return false;
   const std::string_view word = source_.slice(here().where);
-  if (!is_word(word, {"else", "otherwise", "default", "_", "elsewise"})) return false;
   const TokenKind next = ahead().kind;
+  if (!is_word(word, {"else", "otherwise", "default", "_", "elsewise"}))
+    return misspelt(here(), "else") && (next == TokenKind::Name || next == TokenKind::Literal);
   if (next == TokenKind::Name || next == TokenKind::Literal || next == TokenKind::Arrow) return true;
   if (next != TokenKind::Colon) return false;
   uint32_t k = at_;
@@ -511,7 +539,8 @@ bool Parser::else_here() const {
 /// `else` behind a value, in any case.
 bool Parser::else_behind() const {
   if (is(TokenKind::Else)) return true;
-  return is(TokenKind::Name) && is_word(source_.slice(here().where), {"else", "otherwise"}) &&
+  if (!is(TokenKind::Name)) return false;
+  return (is_word(source_.slice(here().where), {"else", "otherwise"}) || misspelt(here(), "else")) &&
          (begins_operand(ahead()) || ahead().kind == TokenKind::Colon);
 }
 
@@ -531,6 +560,11 @@ bool Parser::if_here() const {
   const bool conditional = is_word(word, {"if", "elif", "elseif", "elsif"});
   if (ahead().kind == TokenKind::LeftParen) return conditional && !call_behind();
   return conditional || is_word(word, {"when", "case"});
+}
+
+/// `x when i < 3`, as `x if i < 3`.
+bool Parser::when_here() const {
+  return is(TokenKind::Name) && is_word(source_.slice(here().where), {"when"}) && begins_operand(ahead());
 }
 
 /// `then`, `->`, `,` in the place of the colon behind a guard.

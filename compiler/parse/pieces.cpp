@@ -25,12 +25,14 @@ Ast Parser::run() {
       misplaced_header();
       continue;
     }
-    if (is(TokenKind::Let) || forgot_let()) {
+    if (let_here() || forgot_let()) {
       if (ended && !told) {
         sink_.report(Code::AfterElse, here().where, {text(here().where)});
         told = true;
       }
-      let(is(TokenKind::Let) ? take() : here());
+      const bool written = let_here();
+      if (is(TokenKind::Name) && written) foreign_word(here(), "let");
+      let(written ? take() : here());
       recover();
       continue;
     }

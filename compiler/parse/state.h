@@ -63,6 +63,8 @@ private:
   bool close(const Token &open, bool in_call);
   bool skip_brackets();
   bool call_behind() const;
+  bool compares_here(const Token &function, size_t arguments) const;
+  std::string as_condition(const Operand &) const;
   bool is_condition(const Operand &) const;
   void missing_operator(const Token &, bool in_call);
   void check_bits(const Operand &);
@@ -95,6 +97,9 @@ private:
   bool else_behind() const;
   const Token &take_else();
   bool if_here() const;
+  bool when_here() const;
+  bool let_here() const;
+  bool misspelt(const Token &, const char *word) const;
   bool colon_here(const Operand &guard);
   bool comment_before(const Token &);
 

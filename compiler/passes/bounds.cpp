@@ -97,7 +97,7 @@ private:
     if (i && (i->lo < -far || i->hi > far)) i = std::nullopt;
     if (is_data(k[n].type) || k[n].type == DType::Bool)
       if (!i || !within(i, k[n].type)) i = of_type(k[n].type); // it may wrap
-    if (!reached && k[n].type == DType::Index && !within(i, DType::I64)) i = std::nullopt;
+    if (!reached && k[n].type == DType::Index && k[n].op != Op::Const && !within(i, DType::I64)) i = std::nullopt;
     intervals[n] = {true, i};
     return i;
   }
@@ -219,7 +219,7 @@ private:
     constexpr __int128 far = (__int128)1 << 61;
     const int64_t lo = int64_t(std::max(t.lo, -far)), hi = int64_t(std::min(t.hi, far));
     return described(n, [&](const Linear &l) {
-      return prover.any({at_most(sum, Linear::of(lo)), at_most(Linear::of(hi), sum), equal(l, sum)});
+      return prover.any({at_most(sum, Linear::of(lo - 1)), at_least(sum, hi + 1), equal(l, sum)});
     });
   }
 
@@ -252,8 +252,8 @@ private:
       const DType from = k[i.a].type;
       if (from == DType::Bool)
         return described(n, [&](const Linear &l) { return choice(i.a, l, Linear::of(1), Linear::of(0)); });
-      if (!is_integer(from) || !within(interval(i.a), i.type)) return unknown(n);
-      return linear(i.a);
+      if (!is_integer(from)) return unknown(n);
+      return arithmetic(n, linear(i.a), within(interval(i.a), i.type));
     }
     case Op::Unary:
       if (UnaryOp(i.sub) == UnaryOp::Neg) return arithmetic(n, linear(i.a).times(-1), exact(n));
@@ -406,6 +406,12 @@ private:
                                                : prover.any({prover.all({a, not_b}), prover.all({not_a, b})});
     }
     if (!is_integer(d)) return opaque(n);
+    if (const Interval x = interval(i.a), y = interval(i.b); x && y && (x->hi < y->lo || y->hi < x->lo)) {
+      const CompareOp op = CompareOp(i.sub);
+      const bool less = x->hi < y->lo, lower = op == CompareOp::Lt || op == CompareOp::Le,
+                 greater = op == CompareOp::Gt || op == CompareOp::Ge;
+      return prover.truth(op == CompareOp::Ne || (less ? lower : greater));
+    }
     const Linear a = linear(i.a), b = linear(i.b), less = a.plus(b, -1), more = b.plus(a, -1), one = Linear::of(1);
     // A row that is not exact says nothing, and then its negation would say too much.
     if (!less.plus(one).exact || !more.plus(one).exact || !less.plus(one, -1).exact || !more.plus(one, -1).exact)

@@ -5,11 +5,21 @@
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/Analysis/ConstraintSystem.h>
 #include <numeric>
+#include <vector>
 
 namespace elsewise::prove {
 namespace {
 
-constexpr size_t most_rows = 400; // Fourier-Motzkin elimination gives up at 500
+/// Two rows of one sum with opposite signs that leave nothing between them. Elimination of other atoms may give up
+/// before it comes to them.
+bool opposed(const Row &a, const Row &b) {
+  if (a.sum.terms.size() != b.sum.terms.size() || __int128(a.sum.constant) + b.sum.constant <= 0) return false;
+  for (size_t k = 0; k < a.sum.terms.size(); ++k) {
+    const auto &[atom, coefficient] = a.sum.terms[k];
+    if (atom != b.sum.terms[k].first || __int128(coefficient) + b.sum.terms[k].second != 0) return false;
+  }
+  return true;
+}
 
 } // namespace
 
@@ -62,14 +72,19 @@ bool refuted(llvm::ArrayRef<Row> rows) {
       for (const auto &[atom, coefficient] : row.sum.terms) columns.try_emplace(atom, columns.size() + 1);
   llvm::ConstraintSystem system;
   llvm::SmallVector<int64_t, 16> line;
-  bool any = false;
+  std::vector<Row> tightest;
   for (const Row &row : rows) {
     if (!row.sum.exact || row.sum.constant == INT64_MIN) continue; // a row less proves less, never something wrong
     if (row.sum.is_constant()) {                                   // addVariableRow would drop it
       if (row.sum.constant > 0) return true;
       continue;
     }
-    const Row tight = tightened(row);
+    tightest.push_back(tightened(row));
+    for (size_t k = 0; k + 1 < tightest.size(); ++k)
+      if (opposed(tightest[k], tightest.back())) return true;
+  }
+  bool any = false;
+  for (const Row &tight : tightest) {
     line.assign(columns.size() + 1, 0);
     line[0] = -tight.sum.constant;
     for (const auto &[atom, coefficient] : tight.sum.terms) line[columns[atom]] = coefficient;

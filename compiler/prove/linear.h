@@ -38,6 +38,8 @@ struct Row {
 Row negation(const Row &);
 /// Divided by the greatest common divisor of its coefficients, its constant rounded: 2i <= 2k+1 becomes i <= k.
 Row tightened(Row);
+/// More rows than these are not looked at: Fourier-Motzkin elimination gives up at 500.
+inline constexpr size_t most_rows = 400;
 /// True only if no integers make every row hold.
 bool refuted(llvm::ArrayRef<Row>);
 

@@ -84,6 +84,7 @@ void Prover::add_row(State &s, const Row &given) {
 }
 
 bool Prover::refuted(const std::vector<Row> &rows) {
+  cut_short_ |= rows.size() > most_rows;
   const uint64_t cost = 20 + rows.size() * rows.size(); // elimination meets rows in pairs
   if (cost > budget_) budget_ = 0;
   if (spent()) return false;
@@ -209,6 +210,7 @@ bool Prover::solve(State s, unsigned &disjuncts, std::vector<Leaf> *leaves) {
   const std::vector<FormulaId> parts = formulas_[s.open.front()].parts;
   s.open.erase(s.open.begin());
   disjuncts += unsigned(parts.size()) - 1;
+  cut_short_ |= disjuncts > most_disjuncts;
   if (disjuncts > most_disjuncts || spent()) return false;
   bool all = true;
   for (FormulaId part : parts) {

@@ -44,6 +44,9 @@ public:
   /// True only if the state cannot hold at all; else the ways in which it might, at most `most_leaves` of them.
   bool refutes(const State &, std::vector<Leaf> *leaves = nullptr);
 
+  /// Whether a search was cut short: what was not refuted then may be refutable, and no leaf says where.
+  bool gave_up() const { return cut_short_ || spent(); }
+
   static constexpr unsigned most_disjuncts = 64;
   static constexpr size_t most_leaves = 8;
 
@@ -71,6 +74,7 @@ private:
   std::vector<std::vector<FormulaId>> facts_; // by atom
   std::unordered_map<FormulaId, FormulaId> negations_;
   std::unordered_map<std::string, Atom> atoms_;
+  bool cut_short_ = false;
   uint64_t budget_ =
       2'000'000; // pairs of rows, and formulas looked at: a spec may be hostile, and then nothing more is proved
 };

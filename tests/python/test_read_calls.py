@@ -72,6 +72,41 @@ def test_own_axes_repeat() -> None:
         ew.kernel("[a, b]; x + w[.., 0]")(torch.zeros(2, 3), w=torch.zeros(1, 2, 3))
 
 
+def test_own_axes_of_what_has_more_axes_than_the_domain() -> None:
+    x, s = np.arange(4.0), np.arange(12.0).reshape(3, 4)
+    pick = ew.kernel("s[k, ..] + x")
+    assert np.array_equal(pick(x, s=s, k=2), s[2] + x)
+    assert np.array_equal(pick(x, s=s[:, ::-1], k=1), s[1, ::-1] + x)
+    assert np.array_equal(pick(x, s=s[:, :1], k=1), s[1, :1] + x)
+    assert torch.equal(pick(torch.tensor(x), s=torch.tensor(s), k=0), torch.tensor(s[0] + x))
+    with pytest.raises(IndexError):
+        pick(x, s=s, k=3)
+    with pytest.raises(ValueError, match="own position"):
+        pick(x[:3], s=s, k=0)
+    s = np.arange(210.0).reshape(7, 2, 3, 5)
+    assert np.array_equal(ew.kernel("[a, b, c]; s[6, .., c+1]")(shape=(2, 3, 4), s=s), s[6, ..., 1:])
+    assert np.array_equal(ew.kernel("[.., c]; s[6, .., c+1]")(shape=(2, 3, 4), s=s), s[6, ..., 1:])
+    assert np.array_equal(ew.kernel("[b, c]; s[6, 1, ..]")(shape=(3, 5), s=s), s[6, 1])
+    assert np.array_equal(ew.kernel("s[6, 1, 2, 4, ..]")(shape=3, s=s), np.full(3, s[6, 1, 2, 4]))  # `..` is no axis
+    for rule in ("[b, c]; s[.., b, c]", "[b, c]; s[6, .., c]"):
+        with pytest.raises(ValueError, match="without a position"):
+            ew.kernel(rule)(shape=(3, 5), s=s)
+
+
+def test_an_index_of_u64_data() -> None:
+    lut, x = np.array([10.0, 20, 30, 40]), np.array([0, 3, 4, 2**63, 2**64 - 1], np.uint64)
+    assert ew.kernel("0 <= x < len(lut): lut[x]; else -1")(x, lut=lut).tolist() == [10, 40, -1, -1, -1]
+    with pytest.raises(ew.SpecError) as refused:
+        ew.kernel("lut[x]")(x, lut=lut)
+    mended = refused.value.diagnostics[0].fixits[0].apply("lut[x]")
+    assert ew.kernel(mended)(x, lut=lut).tolist() == [10, 40, 40, 40, 40]
+    assert ew.kernel("lut[clip(x, 0, len(lut)-1)]")(x, lut=lut).tolist() == [10, 40, 40, 10, 10]  # an i64 first
+    with pytest.raises(ew.SpecError) as refused:
+        ew.kernel("lut[i64(x)]")(x, lut=lut)
+    mended = refused.value.diagnostics[0].fixits[0].apply("lut[i64(x)]")
+    assert ew.kernel(mended)(x, lut=lut).tolist() == [10, 40, 40, 10, 10]
+
+
 def test_a_piece_reads_only_what_it_reaches() -> None:
     x = torch.randn(1000)
     short = x[:10]

@@ -513,3 +513,18 @@ def test_a_guard_that_is_not_known_yet_may_never_hold() -> None:
 def test_a_str_names_a_dtype_as_torch_does(dtype: Any, meant: str) -> None:
     """NumPy's 'i8' has eight bytes."""
     assert ew.kernel("i")(shape=2, dtype=dtype).dtype == meant
+
+
+def test_what_is_beyond_a_half_is_an_infinity() -> None:
+    """A literal too, as in torch.where: only whole data refuse a number that does not fit."""
+    x = torch.tensor([1.0, 5.0], dtype=torch.float16)
+    for rule, given in (
+        ("x > 3: -1e9; else x", {}),
+        ("x > 3: -1000000000; else x", {}),
+        ("x > 3: v; else x", {"v": -(10**9)}),
+        ("x > 3: v; else x", {"v": -1e9}),
+    ):
+        assert torch.equal(ew.kernel(rule)(x, **given), torch.where(x > 3, -1e9, x)), rule
+        assert ew.kernel(rule)(x, **given).tolist() == [1.0, float("-inf")], rule
+    assert ew.kernel("x > 3: lowest; else x")(x).tolist() == [1.0, -65504.0]
+    assert torch.equal(ew.kernel("x + 70000")(x), x + 70000)

@@ -40,6 +40,17 @@ TEST(Bounds, ProvedFromGuards) {
   EXPECT_EQ(reading("where(0 <= a < len(s), s[a], x)", {"x: f32[1]", "s: f32[1]", "a: i32"}), "proved(0) free");
 }
 
+TEST(Bounds, ProvedOfDataThatMayBeBeyondAnIndex) {
+  const Arguments whole{"x: u64", "s: f32[1]"};
+  EXPECT_EQ(reading("0 <= x < len(s): s[x]; else 0", whole), "proved(0)");
+  EXPECT_EQ(reading("where(x < len(s), s[x], 0)", whole), "proved(0) free");
+  EXPECT_EQ(reading("x >= len(s): 0; else s[x]", whole), "proved(0)");
+  EXPECT_EQ(reading("s[int(min(x, len(s)-1))]", whole), "proved(0) not-empty(0) free");
+  EXPECT_EQ(reading("s[min(x, len(s)-1)]", whole), ""); // an i64 first, and so less than 0
+  EXPECT_EQ(reading("where(x <= len(s), s[x], 0)", whole), "");
+  EXPECT_EQ(reading("where(0 <= k < len(s), s[u8(k)], 0)", {"k: i32", "s: f32[1]"}), "proved(0) free");
+}
+
 TEST(Bounds, ProvedByMapping) {
   const std::string table = "proved(0) not-empty(0) free";
   EXPECT_EQ(reading("s[clip(int(x), 0, len(s)-1)]", both), table);

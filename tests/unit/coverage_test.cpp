@@ -59,6 +59,37 @@ TEST(Coverage, SaysWhichPositionsAreLeft) {
   EXPECT_EQ(left("isnan(x): 0", "x:f32"), "no piece covers `not isnan(x)`");
 }
 
+TEST(Coverage, GivesUpOnWhatIsTooMuch) {
+  std::string many;
+  for (int k = 0; k < 300; ++k)
+    many += std::to_string(10 * k) + " <= i < " + std::to_string(10 * k + 5) + ": " + std::to_string(k) + "; ";
+  many += "i < 5: 1; i >= 5: 2";
+  EXPECT_EQ(left(many), "coverage-unknown");
+  EXPECT_EQ(check(many).mended(), many + "; else 0");
+  EXPECT_FALSE(check(many + "; else 0").failed);
+}
+
+TEST(Coverage, WhatIsAndIsNotNeedsNoKindOfItsParts) {
+  for (const std::string sum : {"abs(i)+abs(i-1)+abs(i-2)+abs(i-3)", "(i%2)+(i%3)+(i%5)+(i%7)+(i%11)"}) {
+    EXPECT_EQ(left(sum + " < 5: 1; " + sum + " >= 5: 2"), "covered") << sum;
+    EXPECT_EQ(left(sum + " < 5: 1; " + sum + " > 5: 2").find("no piece covers `" + sum.substr(0, 5)), 0u) << sum;
+  }
+}
+
+TEST(Coverage, KindsDecideAtTheCall) {
+  EXPECT_EQ(left("x == true: 1; x == false: 2"), "covered");
+  EXPECT_EQ(left("x == true: 1; x == false: 2", "x:bool"), "covered");
+  EXPECT_EQ(left("x != (i < 3): 1; x == (i < 3): 2"), "covered");
+  EXPECT_EQ(left("x == true: 1"), "no piece covers `not x`");
+  EXPECT_EQ(left("x == true: 1", "x:bool"), "no piece covers `not x`");
+  EXPECT_EQ(left("x >= 0: 1"), "covered"); // of some kinds
+  EXPECT_EQ(left("x >= 0: 1", "x:u8"), "covered");
+  EXPECT_EQ(left("x >= 0: 1", "x:u64"), "covered");
+  EXPECT_EQ(left("x >= 0: 1", "x:i8"), "no piece covers `x < 0`");
+  EXPECT_EQ(left("x >= 0: 1", "x:f32"), "no piece covers `x < 0`");
+  EXPECT_EQ(left("x > 0: 1"), "no piece covers `x <= 0`");
+}
+
 TEST(Coverage, OffersElse) {
   EXPECT_EQ(check("i < 3: x", "x:f32").mended(), "i < 3: x; else x");
   EXPECT_EQ(check("i < 3: 1 # head").mended(), "i < 3: 1; else 0 # head");

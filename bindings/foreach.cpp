@@ -317,6 +317,7 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
     for (size_t a : listed) {
       PyObject *list = list_of(a);
       if (is_short(list)) return has_changed();
+      fetch_ahead(list, Py_ssize_t(k));
       if (!reader.read(names[a], PyList_GET_ITEM(list, Py_ssize_t(k)), false, row[a], at[a], scalars[a]))
         return unread();
       at_once[k * row_width + a] = reader.at_once;

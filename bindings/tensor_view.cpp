@@ -340,6 +340,17 @@ bool find_torch(PyObject *tensor, bool grad, Found &found) {
   return true;
 }
 
+void fetch_ahead(PyObject *list, Py_ssize_t index) {
+  constexpr Py_ssize_t objects = 16, tensors = 8; // elements ahead
+  constexpr int tensor_bytes = 192;
+  const Py_ssize_t count = PyList_GET_SIZE(list);
+  if (!torch.direct.tensor_at) return;
+  if (index + objects < count) __builtin_prefetch(PyList_GET_ITEM(list, index + objects));
+  if (index + tensors >= count || !is_torch(PyList_GET_ITEM(list, index + tensors))) return;
+  const auto *tensor = word_at<const char *>(PyList_GET_ITEM(list, index + tensors), torch.direct.tensor_at);
+  for (int at = 0; at < tensor_bytes; at += 64) __builtin_prefetch(tensor + at);
+}
+
 bool read_torch(PyObject *tensor, bool grad, api::Arg &arg, Dims &dims) {
   Found found;
   if (!find_torch(tensor, grad, found) || !is_in_storage(found, extent_of(found))) return false;

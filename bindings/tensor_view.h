@@ -113,6 +113,9 @@ int64_t extent_of(const Found &);
 bool is_in_storage(const Found &, int64_t extent);
 /// Looks at a tensor. False, with no Python error set: it is for the slow path. `grad`: grad mode is on.
 bool find_torch(PyObject *tensor, bool grad, Found &);
+/// Asks memory for what find_torch() will read of an element of a list, some time before it does: hundreds of tensors
+/// lie in no cache.
+void fetch_ahead(PyObject *list, Py_ssize_t index);
 /// The same, as an argument.
 bool read_torch(PyObject *tensor, bool grad, api::Arg &, Dims &);
 /// The same for an array, whose buffer stays exported until release. `writable`: it is `out`.

@@ -38,6 +38,7 @@ enum class Meaning : uint8_t {
   Ceil,
   Nearest,
   SquareRoot,
+  CopySign,
   Power, // of floats `**` is this row
   BitCount,
   Between, // brings its first operand between the others

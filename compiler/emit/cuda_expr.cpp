@@ -693,6 +693,7 @@ private:
     if (is_float(d)) helpers_.need(pattern, d);
     size_t arity = 0;
     while (pattern.find("{" + std::to_string(arity) + "}") != std::string_view::npos) ++arity;
+    if (row.meaning == Meaning::CopySign) return filled(pattern, {argument(args[0]), sign_of(args[1], d)});
     Text result = fill(pattern, {args.begin(), args.begin() + std::min(arity, args.size())}, "");
     for (size_t at = arity; at < args.size(); ++at)
       result = fill(pattern, {args[at]}, result.s); // variadic: two at a time, from the left
@@ -706,6 +707,31 @@ private:
     for (NodeId a : args) spelt.push_back(argument(a));
     return filled(pattern, spelt);
   }
+
+  // What has the sign of a float, and may be another number: that of NaN too, which conversions and C's minus lose on a
+  // GPU. A float for an f32 or a half, else a double.
+  std::string sign_of(NodeId n, DType as) {
+    const Inst &i = k_[n];
+    const bool given = done_.contains(n) || leaf(n);
+    if (i.op == Op::Cast && is_float(k_[i.a].type) && !given) return sign_of(i.a, as); // rounding keeps a sign
+    if (i.op == Op::Where && !given) {
+      const std::string condition = wrap(text(i.a), LogicalOr);
+      return "(" + condition + " ? " + sign_of(i.b, as) + " : " + sign_of(i.c, as) + ")";
+    }
+    if (as == DType::F64 && (i.type != DType::F64 || is_negation(n))) {
+      helpers_.use("with_sign", DType::F32);
+      const bool narrow = i.type != DType::F64;
+      return narrow ? "(double)with_sign(1.0f, " + sign_of(n, DType::F32) + ")"
+                    : "-copysign(1.0, " + sign_of(i.a, as) + ")";
+    }
+    if (is_negation(n) && !given) {
+      helpers_.use("negated", DType::F32);
+      return "negated(" + sign_of(i.a, as) + ")";
+    }
+    if (i.type == DType::F64 && as != DType::F64) return "(float)copysign(1.0, " + sign_of(n, DType::F64) + ")";
+    return is_half(i.type) ? "__int_as_float(" + wrap(text(n), Shift + 1) + " << 16)" : argument(n);
+  }
+  bool is_negation(NodeId n) const { return k_[n].op == Op::Unary && is_float(k_[n].type); }
 
   // Operands need parentheses unless commas or parentheses stand around them.
   static Text filled(std::string_view pattern, const std::vector<std::string> &spelt) {

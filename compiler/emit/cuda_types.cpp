@@ -112,6 +112,13 @@ R"(__device__ float magnitude(float a) { // fabsf
 R"(__device__ float with_sign(float a, float s) { // copysignf
   return __int_as_float(__float_as_int(magnitude(a)) | (__float_as_int(s) & (1 << 31)));
 })", "", "", "__device__ float with_sign(float a, float s) { return copysignf(a, s); }"},
+    // Minus for with_sign(): the compiler makes a sum of it, which leaves NaN without a sign.
+    {"negated",
+R"(__device__ float negated(float a) { // of NaN too
+  int bits = __float_as_int(a);
+  asm("xor.b32 %0, %0, 0x80000000;" : "+r"(bits));
+  return __int_as_float(bits);
+})", "", "", "__device__ float negated(float a) { return -a; }"},
     {"reciprocal",
 R"(__device__ float reciprocal(float b) { // 0 where divide() cannot do with it
   return fabsf(b) >= 0x1p-60f && fabsf(b) <= 0x1p60f ? 1 / b : 0;

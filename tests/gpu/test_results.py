@@ -505,3 +505,28 @@ def test_comparisons_beyond_64_bits(torch: Any, rule: str) -> None:
             given = {name: value for name, value in (("k", k), ("a", a)) if name in kernel.arguments}
             want = kernel(shape=shape, **given)
             assert kernel(shape=shape, device="cuda", **given).cpu().tolist() == want.tolist(), (k, a)
+
+
+SIGNED = (
+    "copysign(1, z)",
+    "copysign(1, -z)",
+    "copysign(1, -where(x, z, 0))",
+    "x: copysign(0, -where(x, z, 0)); else 0",
+    "copysign(1, f64(-z))",
+    "copysign(1, -f32(z))",
+    "copysign(z, -z)",
+)
+
+
+@pytest.mark.parametrize("rule", SIGNED)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_the_sign_of_nan_is_that_of_its_bits(torch: Any, rule: str, dtype: str) -> None:
+    z = torch.tensor([float("nan"), 1.0, 0.0, float("inf")] * 500, dtype=getattr(torch, dtype))
+    z = torch.cat([z, torch.copysign(z, torch.tensor(-1.0))])
+    kernel = ew.kernel(rule)
+    given = {"z": z, "x": torch.arange(len(z)) % 3 > 0}
+    given = {name: t for name, t in given.items() if name in kernel.arguments}
+    want, got = kernel(**given), kernel(**{name: t.cuda() for name, t in given.items()}).cpu()
+    known = ~want.isnan()
+    assert torch.equal(got.isnan(), want.isnan()) and torch.equal(got[known], want[known])
+    assert torch.equal(torch.signbit(got[known]), torch.signbit(want[known]))

@@ -103,13 +103,19 @@ private:
   uint32_t last_ = 0;
 };
 
+/// What calls share whose arguments are of the same layouts.
+struct Planned {
+  std::vector<uint32_t> row; // of layouts: the arguments', then that of `out`
+  struct Model *latest = nullptr;
+  api::PlanRef plan;
+};
+
 /// What calls share that differ in addresses alone. It refers to itself, so it stays where it is made.
 struct Model {
   Model() = default;
   Model(const Model &) = delete;
-  size_t first = 0;                           // of its calls
-  const std::vector<uint32_t> *row = nullptr; // of layouts: the arguments', then that of `out`
-  uint32_t plan = 0;                          // by number
+  size_t first = 0; // of its calls
+  Planned *planned = nullptr;
   std::vector<api::Arg> args;
   api::Arg out;
   api::Call call;
@@ -121,13 +127,6 @@ bool same_value(const api::Arg &a, const api::Arg &b) {
 
 class Models {
 public:
-  /// Calls whose arguments are of the same layouts share a plan.
-  struct Planned {
-    std::vector<uint32_t> row;
-    Model *latest = nullptr;
-    api::PlanRef plan;
-  };
-
   /// The model of call k, of these layouts. `numbers`: of arguments that are no tensors; `numbers_differ`: they may be
   /// others than those of the call before.
   Model *of(size_t k, const std::vector<uint32_t> &row, const std::vector<api::Arg> &numbers, bool numbers_differ,
@@ -138,15 +137,16 @@ public:
           if (!Layouts::is_tensor(row[a]) && !same_value(m.args[a], numbers[a])) return false;
       return true;
     };
-    if (last_ && row == *last_->row && fits(*last_)) return last_;
+    if (last_ && row == last_->planned->row && fits(*last_)) return last_;
     uint64_t hash = 0;
     for (uint32_t layout : row) hash = mixed(hash, layout);
-    const uint32_t plan = plans_.of(hash, [&](uint32_t n) { return row == planned[n].row; });
-    if (plan == planned.size()) planned.push_back({row, nullptr, nullptr});
-    last_ = planned[plan].latest;
+    const uint32_t number = numbers_.of(hash, [&](uint32_t n) { return row == planned_[n].row; });
+    if (number == planned_.size()) planned_.push_back({row, nullptr, nullptr});
+    Planned &planned = planned_[number];
+    last_ = planned.latest;
     if (last_ && fits(*last_)) return last_;
-    Model &m = *(last_ = planned[plan].latest = &all.emplace_back());
-    m.first = k, m.plan = plan, m.row = &planned[plan].row, m.args = numbers;
+    Model &m = *(last_ = planned.latest = &all.emplace_back());
+    m.first = k, m.planned = &planned, m.args = numbers;
     for (size_t a = 0; a < numbers.size(); ++a)
       if (Layouts::is_tensor(row[a])) m.args[a] = layouts.tensor(row[a], addresses[a]);
     m.call.args = m.args;
@@ -155,10 +155,10 @@ public:
   }
 
   std::deque<Model> all;
-  std::deque<Planned> planned; // by number
 
 private:
-  Numbers plans_;
+  Numbers numbers_;
+  std::deque<Planned> planned_; // by number
   Model *last_ = nullptr;
 };
 
@@ -202,7 +202,7 @@ public:
       owner = Owner::Torch;
       return true;
     }
-    if (!writable && read_scalar(value, scalar)) return is_scalar(layout, address, scalar);
+    if (!writable && read_scalar(value, scalar)) return take_number(scalar, layout, address);
     if (alone_) return false;
     PyObject *operand = PyObject_CallFunctionObjArgs(package.read, name, value, writable ? Py_True : Py_False, nullptr);
     if (!operand) return false;
@@ -215,7 +215,7 @@ public:
           layout, address);
       return true;
     }
-    if (read_scalar(operand, scalar)) return is_scalar(layout, address, scalar);
+    if (read_scalar(operand, scalar)) return take_number(scalar, layout, address);
     return PyErr_SetString(PyExc_TypeError, "neither a view nor a number"), false;
   }
 
@@ -242,7 +242,7 @@ private:
     if (found.device.kind == api::DeviceKind::Cuda && ordinal < 0) ordinal = found.device.ordinal;
     return extent;
   }
-  static bool is_scalar(uint32_t &layout, void *&address, const api::Arg &scalar) {
+  static bool take_number(const api::Arg &scalar, uint32_t &layout, void *&address) {
     layout = Layouts::of_scalar(scalar), address = nullptr;
     return true;
   }
@@ -341,7 +341,7 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
   // Python code ran in between, which may have freed what had been read before it.
   if (!storage.kept.empty()) {
     const auto unchanged = [&](size_t k, size_t a, PyObject *value) {
-      return reader.is_unchanged(value, (*models[k]->row)[a], addresses[k * row_width + a]);
+      return reader.is_unchanged(value, models[k]->planned->row[a], addresses[k * row_width + a]);
     };
     for (size_t k = 0; k < count; ++k)
       for (size_t a = 0; a < row_width; ++a) {
@@ -362,7 +362,7 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
 
   for (Model &m : storage.models.all) {
     m.call.stream = on;
-    api::PlanRef &plan = storage.models.planned[m.plan].plan;
+    api::PlanRef &plan = m.planned->plan;
     if (plan) continue;
     PyThreadState *thread = PyEval_SaveThread(); // it may compile
     auto planned = api::plan(*spec, m.call);
@@ -379,7 +379,7 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
   for (size_t k = 0; k < count; ++k) {
     Model &m = *models[k];
     void **const at = addresses.data() + k * row_width;
-    calls[k].plan = storage.models.planned[m.plan].plan.get(), calls[k].call = &m.call, calls[k].addresses = at;
+    calls[k].plan = m.planned->plan.get(), calls[k].call = &m.call, calls[k].addresses = at;
     if (outs != Py_None) continue;
     PyObject *result = allocate_out(*calls[k].plan, reader.owner == Owner::Torch ? Owner::Torch : Owner::NumPy, m.out);
     if (!result) return nullptr;

@@ -709,29 +709,27 @@ private:
   }
 
   // What has the sign of a float, and may be another number: that of NaN too, which conversions and C's minus lose on a
-  // GPU. A float for an f32 or a half, else a double.
+  // GPU. `as`: F64 gives a double, anything else a float.
   std::string sign_of(NodeId n, DType as) {
     const Inst &i = k_[n];
-    const bool given = done_.contains(n) || leaf(n);
+    const bool given = done_.contains(n) || leaf(n), is_double = i.type == DType::F64;
     if (i.op == Op::Cast && is_float(k_[i.a].type) && !given) return sign_of(i.a, as); // rounding keeps a sign
     if (i.op == Op::Where && !given) {
       const std::string condition = wrap(text(i.a), LogicalOr);
       return "(" + condition + " ? " + sign_of(i.b, as) + " : " + sign_of(i.c, as) + ")";
     }
-    if (as == DType::F64 && (i.type != DType::F64 || is_negation(n))) {
-      helpers_.use("with_sign", DType::F32);
-      const bool narrow = i.type != DType::F64;
-      return narrow ? "(double)with_sign(1.0f, " + sign_of(n, DType::F32) + ")"
-                    : "-copysign(1.0, " + sign_of(i.a, as) + ")";
+    if (is_double != (as == DType::F64)) { // of 1, which every conversion keeps
+      if (!is_double) helpers_.use("with_sign", DType::F32);
+      return is_double ? "(float)copysign(1.0, " + sign_of(n, DType::F64) + ")"
+                       : "(double)with_sign(1.0f, " + sign_of(n, DType::F32) + ")";
     }
-    if (is_negation(n) && !given) {
+    if (i.op == Op::Unary && !given) { // a minus: floats have no other
+      if (is_double) return "-copysign(1.0, " + sign_of(i.a, as) + ")";
       helpers_.use("negated", DType::F32);
       return "negated(" + sign_of(i.a, as) + ")";
     }
-    if (i.type == DType::F64 && as != DType::F64) return "(float)copysign(1.0, " + sign_of(n, DType::F64) + ")";
     return is_half(i.type) ? "__int_as_float(" + wrap(text(n), Shift + 1) + " << 16)" : argument(n);
   }
-  bool is_negation(NodeId n) const { return k_[n].op == Op::Unary && is_float(k_[n].type); }
 
   // Operands need parentheses unless commas or parentheses stand around them.
   static Text filled(std::string_view pattern, const std::vector<std::string> &spelt) {

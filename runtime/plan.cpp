@@ -171,17 +171,18 @@ Result<std::shared_ptr<Plan>> make_plan(const Spec &spec, const Call &call) {
   }
   if (std::string why = wrong_own_axes(spec, plan.typing->kernel, call, whole); !why.empty())
     return refuse(spec, Fault::Value, why);
+  // A rule that asks for no position has the same code in a window, unless it asks how long the domain is.
+  const bool windowed =
+      plan.in_window && (used.flat || std::count(used.dims.begin(), used.dims.end(), true) != 0 ||
+                         std::any_of(plan.typing->kernel.insts.begin(), plan.typing->kernel.insts.end(),
+                                     [](const Inst &i) { return i.op == Op::Len; }));
   for (Form *form : {&plan.form, &plan.form_in_place}) {
     const bool skips = skips_memory(plan.typing->kernel, form == &plan.form_in_place);
     FormLimits limits = form_limits();
     if (skips) limits.longest_flat = std::min(limits.longest_flat, longest_flat_row_of_skipping);
     *form = make_form(plan.loop, plan.dtype, plan.typing->operands, plan.typing->positions.flat, plan.machine, axes,
                       limits);
-    // A rule that asks for no position has the same code in a window, unless it asks how long the domain is.
-    const std::vector<Inst> &insts = plan.typing->kernel.insts;
-    const bool measures = std::any_of(insts.begin(), insts.end(), [](const Inst &i) { return i.op == Op::Len; });
-    form->window =
-        plan.in_window && (measures || used.flat || std::count(used.dims.begin(), used.dims.end(), true) != 0);
+    form->window = windowed;
     for (const PlannedOperand &o : plan.operands) // an axis of one element that is no element's own is read at 0
       form->dense.push_back(o.table && !o.table_stride.empty() && o.table_stride.back() == 1);
   }

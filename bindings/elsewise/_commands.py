@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from . import _dtypes, _elsewise, _options
+from . import _dtypes, _elsewise, _options, _torch
 from ._errors import SpecError
 from ._kernel import Kernel, kernel
+from ._machine import NO_CUDA, has_cuda
 from ._pointer import contiguous
 
 KIND = "a dtype with a shape (`x=f32:1000000`, `x=f16:64x1024`) or a number (`gain=0.5`, `edge=3`, `on=true`)"
@@ -59,10 +60,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _arguments(made: Kernel, options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
-    torch = _torch()
+    torch = _torch.installed()
     device = options.device
     if device is None:
-        device = "cuda" if torch is not None and torch.cuda.is_available() else "cpu"
+        device = "cuda" if has_cuda(torch) else "cpu"
     ordinal = _ordinal(device, torch)
     given: dict[str, str] = {}
     for text in options.arg:
@@ -102,19 +103,11 @@ def _ordinal(device: str, torch: Any) -> int:
         return ordinal
     if torch is None:
         raise ValueError("tensors on a GPU are made by torch, which is not installed: pip install torch")
-    if not torch.cuda.is_available():
-        raise ValueError("no CUDA device that torch can use: see python -m elsewise doctor")
+    if not has_cuda(torch):
+        raise ValueError(NO_CUDA)
     if ordinal >= torch.cuda.device_count():
         raise ValueError(f"there is no cuda:{ordinal}: torch sees {torch.cuda.device_count()}, counted from cuda:0")
     return ordinal
-
-
-def _torch() -> Any:
-    try:
-        import torch
-    except ImportError:
-        return None
-    return torch
 
 
 def _lengths(name: str, text: str) -> tuple[int, ...]:

@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from . import __version__, kernel
-from ._machine import processor
+from . import __version__, _torch, kernel
+from ._machine import NO_CUDA, has_cuda, processor
 
 RULE = "i<n/4: x*0.5; i>=n-n/4: x*2; else x"
 
@@ -35,14 +35,6 @@ def plain_numpy(x: Any) -> Any:
     return np.where(i < n // 4, x * np.float32(0.5), np.where(i >= n - n // 4, x * np.float32(2), x))
 
 
-def _torch() -> Any:
-    try:
-        import torch
-    except ImportError:
-        return None
-    return torch
-
-
 def _data(torch: Any, n: int, device: str) -> Any:
     if torch is None:
         import numpy as np
@@ -52,14 +44,14 @@ def _data(torch: Any, n: int, device: str) -> Any:
 
 
 def demo(n: int, device: str | None) -> int:
-    torch = _torch()
+    torch = _torch.installed()
     if device is None:
-        device = "cuda" if torch is not None and torch.cuda.is_available() else "cpu"
+        device = "cuda" if has_cuda(torch) else "cpu"
     if n < 4:
         print(f"the demo needs n >= 4, not {n}", file=sys.stderr)
         return 2
-    if device == "cuda" and (torch is None or not torch.cuda.is_available()):
-        print("no CUDA device that torch can use: see python -m elsewise doctor", file=sys.stderr)
+    if device == "cuda" and not has_cuda(torch):
+        print(NO_CUDA, file=sys.stderr)
         return 2
     plain, peer = (plain_numpy, "plain NumPy") if torch is None else (plain_torch, "plain torch")
     rule = kernel(RULE)
@@ -157,7 +149,7 @@ def _peak_cpu(what: str, n: int) -> int:
 
 def measure(what: str, n: int) -> int:
     """The child's side: prints how much resident memory one call took at its peak."""
-    torch = _torch()
+    torch = _torch.installed()
     plain = plain_numpy if torch is None else plain_torch
     rule = kernel(RULE)
 

@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the computer is called, for the heads of tables. It measures nothing."""
+"""What the computer is called, for the heads of tables, and which device commands run on. It measures nothing."""
 
 from __future__ import annotations
 
 import platform
 from typing import Any
+
+NO_CUDA = "no CUDA device that torch can use: see python -m elsewise doctor"
+
+
+def has_cuda(torch: Any) -> bool:
+    return torch is not None and bool(torch.cuda.is_available())
 
 
 def processor() -> str:

@@ -33,12 +33,20 @@ def loaded() -> Any:
     return module
 
 
-def needed(why: str) -> Any:
-    """The module torch, imported now; RuntimeError if it is not installed."""
+def installed() -> Any:
+    """torch, imported here; None where there is none."""
     try:
         import torch
     except ImportError:
-        raise RuntimeError(f"{why} needs torch, which is not installed: pip install torch") from None
+        return None
+    return torch
+
+
+def needed(why: str) -> Any:
+    """The module torch, imported now; RuntimeError if it is not installed."""
+    torch = installed()
+    if torch is None:
+        raise RuntimeError(f"{why} needs torch, which is not installed: pip install torch")
     return loaded() or torch
 
 

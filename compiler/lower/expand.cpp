@@ -55,7 +55,10 @@ NodeId compare(Kernel &k, Builder &b, CompareOp op, NodeId x, NodeId y) {
 }
 
 /// `x - y` of a ramp, in which it is chosen only where it is not below 0: of i64 data it then has 64 bits and no sign.
+/// What a ramp from 0 measures against is passed on as it is.
 NodeId difference(Kernel &k, Builder &b, DType type, NodeId x, NodeId y) {
+  if (k[x].type == DType::Index && k[y].type == DType::Index && k[y].op == Op::Const && !k.constants[k[y].a].integer)
+    return b.cast(x, type);
   const DType common = k[x].type == k[y].type ? k[x].type : DType::F64;
   const NodeId exact = b.binary(BinaryOp::Sub, b.cast(x, common), b.cast(y, common));
   return b.cast(common == DType::I64 ? b.cast(exact, DType::U64) : exact, type);

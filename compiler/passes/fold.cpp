@@ -29,9 +29,17 @@ NodeId power(Kernel &k, Builder &b, NodeId n, const Inst &i) {
   return n;
 }
 
+// A whole number that is only passed on may lie beyond 64 bits; an operation on it is where that is a fault.
+bool may_leave(const Kernel &k, NodeId n) {
+  const Inst &i = k[n];
+  if (i.type != DType::Index) return false;
+  if (i.op == Op::Const) return !fits(DType::I64, k.constants[i.a].integer);
+  return i.op == Op::Param || i.op == Op::Where || i.op == Op::Cast;
+}
+
 // Exact for every value of the other operand: -0 + 0 is +0, so a float keeps its + 0.
-NodeId identity(Kernel &k, Builder &b, NodeId n) {
-  const Inst i = k[n];
+NodeId neutral(const Kernel &k, NodeId n) {
+  const Inst &i = k[n];
   switch (BinaryOp(i.sub)) {
   case BinaryOp::Add:
     if (is_float(i.type)) break;
@@ -51,17 +59,19 @@ NodeId identity(Kernel &k, Builder &b, NodeId n) {
   case BinaryOp::Div:
     if (is(k, i.b, 1)) return i.a;
     break;
-  case BinaryOp::Pow:
-    return power(k, b, n, i);
   default:
     break;
   }
   return n;
 }
 
+NodeId identity(Kernel &k, Builder &b, NodeId n) {
+  return BinaryOp(k[n].sub) == BinaryOp::Pow ? power(k, b, n, k[n]) : neutral(k, n);
+}
+
 } // namespace
 
-NodeId folded(Kernel &k, Builder &b, NodeId made) {
+NodeId folded_bound(Kernel &k, Builder &b, NodeId made) {
   const Inst i = k[made];
   if (i.op == Op::Read) return made;
   std::vector<Constant> values;
@@ -73,13 +83,18 @@ NodeId folded(Kernel &k, Builder &b, NodeId made) {
   if (values.empty() || !constant) return i.op == Op::Binary ? identity(k, b, made) : made;
   if (i.op == Op::Binary &&
       BinaryOp(i.sub) == BinaryOp::Pow) // the exact forms of constants too are the same everywhere
-    if (const NodeId form = power(k, b, made, i); form != made) return folded(k, b, form);
+    if (const NodeId form = power(k, b, made, i); form != made) return folded_bound(k, b, form);
   // At a known position too, noise is left to the backends, which share its arithmetic.
   if (i.op == Op::Call && builtins()[i.sub].rule == Rule::Noise) return made;
   Constant value;
   if (apply(i, k[operands(k, made)[0]].type, values, value) != Trouble::None) return made;
   if (i.type == DType::Index && !fits(DType::I64, value.integer)) return made;
   return b.constant(i.type, value);
+}
+
+NodeId folded(Kernel &k, Builder &b, NodeId made) {
+  const NodeId left = folded_bound(k, b, made);
+  return left != made && k[made].op == Op::Binary && may_leave(k, left) ? made : left;
 }
 
 Kernel fold(const Kernel &from, const PassOptions &) { return prune(rewrite(from, folded)); }

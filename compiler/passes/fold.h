@@ -13,4 +13,7 @@ Kernel fold(const Kernel &, const PassOptions &);
 /// What users of `made`, the last node made with the builder of `k`, may have instead of it.
 NodeId folded(Kernel &k, Builder &, NodeId made);
 
+/// The same of a bound, in which whole numbers may lie beyond 64 bits.
+NodeId folded_bound(Kernel &k, Builder &, NodeId made);
+
 } // namespace elsewise

@@ -136,7 +136,7 @@ private:
   /// A guard whose parts share parts is as a tree far larger than it is: what is left is tested for each element.
   bool is_spent() const { return ++steps_ > most_steps; }
 
-  NodeId fold(NodeId n) { return folded(k, b, n); }
+  NodeId fold(NodeId n) { return folded_bound(k, b, n); }
   NodeId all_of(const std::vector<NodeId> &conditions) {
     NodeId all = no_node;
     for (const NodeId c : conditions) all = all == no_node ? c : fold(b.logic(LogicOp::And, all, c));

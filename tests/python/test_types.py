@@ -336,6 +336,17 @@ def test_what_leaves_64_bits_as_a_value() -> None:
             ew.kernel(text)(shape=3, **({"g": 1e300} if "g" in text else {}))
 
 
+@pytest.mark.parametrize("value", ["k*1", "1*k", "k+0", "0+k", "k-0", "k//1", "k**1", "k<<0", "where(k>0, k, 0)*1"])
+def test_an_operation_that_changes_nothing_leaves_64_bits_too(value: str) -> None:
+    """A parameter is passed on as it is; what is worked from it, be it itself, has 64 bits."""
+    rule = ew.kernel(f"i!=0: x; else {value}")
+    with pytest.raises(OverflowError, match="leaves 64 bits"):
+        rule(x=X, k=2**64 + 1)
+    assert rule(x=X, k=5)[0] == 5
+    assert ew.kernel("i!=0: x; else k")(x=X, k=2**64 + 1)[0] == 2.0**64
+    assert ew.kernel(f"i < {value}: x; else 0")(x=X, k=2**64 + 1).tolist() == X.tolist()
+
+
 def test_check_knows_large_parameters() -> None:
     """The torch source compares in whole numbers of any size: `i*k` of a large parameter too."""
     for text in ("i*k < 5: x; else 0", "i + k < n: x; else 0", "k - i*k > 3: x; else 0", "i*int(g) < 5: x; else 0"):

@@ -355,6 +355,8 @@ PyObject *call_each(PyObject *kernel, PyObject *arguments, PyObject *outs, PyObj
       }
   }
 
+  if (stream != Py_None && reader.ordinal < 0 && count)
+    return PyErr_SetString(PyExc_ValueError, "`stream=` is for CUDA, and these calls run on the CPU"), nullptr;
   void *on = nullptr;
   if (stream != Py_None) on = PyLong_AsVoidPtr(stream);
   else if (reader.ordinal >= 0) on = current_stream(reader.ordinal);
@@ -438,7 +440,7 @@ PyObject *call_each_at_once(PyObject *kernel, PyObject *args, PyObject *outs, Py
     if (list) {
       alike &= count < 0 || PyList_GET_SIZE(list) == count;
       count = PyList_GET_SIZE(list);
-      if (values[a] == outs) out = Py_NewRef(list); // in place: one copy serves both
+      if (values[a] == outs && !out) out = Py_NewRef(list); // in place: one copy serves both
     }
     PyTuple_SET_ITEM(given, Py_ssize_t(a), list ? list : Py_NewRef(values[a]));
   }

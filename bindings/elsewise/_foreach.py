@@ -84,11 +84,15 @@ def _foreach(self: Kernel, args: tuple[Any, ...], out: Any, stream: Any, kwargs:
         every = (value for name, given_ in values.items() for value in lists.get(name, [given_]))
         if any(isinstance(value, torch.Tensor) for value in every):
             raise TypeError(f"foreach() makes no tensors of torch {torch.__version__} (2.10 can): give `out=`")
+    results = outs or []
     with _torch.plain(torch):
-        results = _placed(self, given, outs, on)
-        if on is not None:
-            for tensor in [*results, *(value for each in lists.values() for value in each)]:
-                if isinstance(tensor, torch.Tensor) and tensor.is_cuda:
+        try:
+            results = _placed(self, given, outs, on)
+        finally:  # where one call is refused, those before it may have begun
+            every = (each if isinstance(each, list) else [each] for each in (results, *given))
+            used = [v for each in every for v in each if isinstance(v, torch.Tensor) and v.is_cuda]
+            if on is not None:
+                for tensor in used:
                     _call.record(torch, on, tensor)
     return results
 

@@ -712,7 +712,8 @@ private:
   // GPU. `as`: F64 gives a double, anything else a float.
   std::string sign_of(NodeId n, DType as) {
     const Inst &i = k_[n];
-    const bool given = done_.contains(n) || leaf(n), is_double = i.type == DType::F64;
+    int budget = 16;
+    const bool given = leaf(n) || (done_.contains(n) && !spells_sign(n, budget)), is_double = i.type == DType::F64;
     if (i.op == Op::Cast && is_float(k_[i.a].type) && !given) return sign_of(i.a, as); // rounding keeps a sign
     if (i.op == Op::Where && !given) {
       const std::string condition = wrap(text(i.a), LogicalOr);
@@ -729,6 +730,15 @@ private:
       return "negated(" + sign_of(i.a, as) + ")";
     }
     return is_half(i.type) ? "__int_as_float(" + wrap(text(n), Shift + 1) + " << 16)" : argument(n);
+  }
+
+  // Whether the sign of what has a name can be spelt from other names: what a conversion or a minus made has lost it.
+  bool spells_sign(NodeId n, int &budget) const {
+    const Inst &i = k_[n];
+    if (leaf(n) || --budget < 0) return leaf(n);
+    if (i.op == Op::Unary || (i.op == Op::Cast && is_float(k_[i.a].type))) return spells_sign(i.a, budget);
+    if (i.op == Op::Where) return spells_sign(i.b, budget) && spells_sign(i.c, budget);
+    return done_.contains(n);
   }
 
   // Operands need parentheses unless commas or parentheses stand around them.

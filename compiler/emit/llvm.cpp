@@ -854,13 +854,38 @@ private:
     if (rowbase) first = b.CreateAdd(rowbase, first);
   }
 
+  // Nodes of an index as a tree, in which what is shared stands wherever it is used.
+  uint64_t spelt_out(NodeId n, DenseMap<NodeId, uint64_t> &known) const {
+    if (k[n].op == Op::Load || k[n].op == Op::Read) return 1;
+    if (const auto it = known.find(n); it != known.end()) return it->second;
+    uint64_t size = 1;
+    for (const NodeId o : operands(k, n)) size = SaturatingAdd(size, spelt_out(o, known));
+    return known[n] = size;
+  }
+
+  // The vectorizer of LLVM 23 walks an address as a tree, forgetting what it has seen (getSCEVExprForVPValue), so that
+  // `let b = min(a, a+1)` and so on takes it twice as long a line: such loops stay scalar.
+  bool has_tangled_index() const {
+    DenseMap<NodeId, uint64_t> known;
+    for (NodeId n = 0; n < k.insts.size(); ++n) {
+      if (k[n].op != Op::Read) continue;
+      for (const NodeId o : operands(k, n))
+        if (spelt_out(o, known) > 4096) return true;
+    }
+    return false;
+  }
+
   // One vector a turn: iterations are independent, so that more of them only lengthen what is compiled and what a short
   // row cannot use.
   MDNode *loop_metadata() {
     MDNode *progress = MDNode::get(context, {MDString::get(context, "llvm.loop.mustprogress")});
     MDNode *single = MDNode::get(
         context, {MDString::get(context, "llvm.loop.interleave.count"), ConstantAsMetadata::get(b.getInt32(1))});
-    MDNode *id = MDNode::getDistinct(context, {nullptr, progress, single});
+    SmallVector<Metadata *> all{nullptr, progress, single};
+    if (has_tangled_index())
+      all.push_back(MDNode::get(
+          context, {MDString::get(context, "llvm.loop.vectorize.enable"), ConstantAsMetadata::get(b.getFalse())}));
+    MDNode *id = MDNode::getDistinct(context, all);
     id->replaceOperandWith(0, id);
     return id;
   }

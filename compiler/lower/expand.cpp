@@ -15,6 +15,7 @@ struct Body {
   const Composite &row;
   DType type;
   const std::vector<NodeId> &arguments;
+  Total total;
 
   NodeId value(ExprId e) {
     const Expr &x = row.ast[e];
@@ -30,13 +31,16 @@ struct Body {
     case ExprKind::Unary:
       return operate(b, x.op, type, value(row.ast.child(e, 0)), no_node);
     case ExprKind::Binary: {
-      const NodeId left = value(row.ast.child(e, 0));
-      return operate(b, x.op, type, left, value(row.ast.child(e, 1)));
+      const NodeId left = value(row.ast.child(e, 0)), right = value(row.ast.child(e, 1));
+      const bool divides = x.op == Operator::FloorDiv || x.op == Operator::Mod;
+      if (divides && total == Total::Everywhere && type == DType::Index && k[right].stage == Stage::Host)
+        return divide_totally(b, x.op, left, right);
+      return operate(b, x.op, type, left, right);
     }
     case ExprKind::Call: {
       std::vector<NodeId> list;
       for (uint32_t n = 0; n < x.count; ++n) list.push_back(value(row.ast.child(e, n)));
-      return expand_call(k, b, row.names.of[e].index, type, list);
+      return expand_call(k, b, row.names.of[e].index, type, list, total);
     }
     case ExprKind::Read: // no body of the table has one
     case ExprKind::Error:
@@ -129,16 +133,21 @@ NodeId operate(Builder &b, Operator op, DType type, NodeId x, NodeId y) {
   return no_node;
 }
 
-NodeId expand_call(Kernel &k, Builder &b, uint32_t row, DType type, const std::vector<NodeId> &operands) {
+NodeId divide_totally(Builder &b, Operator op, NodeId x, NodeId y) {
+  const NodeId zero = b.integer(DType::Index, 0);
+  return b.where(b.compare(CompareOp::Ne, y, zero), operate(b, op, DType::Index, x, y), zero);
+}
+
+NodeId expand_call(Kernel &k, Builder &b, uint32_t row, DType type, const std::vector<NodeId> &operands, Total total) {
   const Builtin &r = builtins()[row];
   if (!r.body.empty()) {
     const Composite c = composite(r);
     std::vector<NodeId> list = operands;
-    if (r.max_arguments != 255) return Body{k, b, c, type, list}.value(c.body);
+    if (r.max_arguments != 255) return Body{k, b, c, type, list, total}.value(c.body);
     NodeId value = operands[0];
     for (size_t n = 1; n < operands.size(); ++n) {
       list = {value, operands[n]};
-      value = Body{k, b, c, type, list}.value(c.body);
+      value = Body{k, b, c, type, list, total}.value(c.body);
     }
     return value;
   }

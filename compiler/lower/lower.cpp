@@ -278,12 +278,8 @@ private:
     b.at(x.where);
     const bool nonzero = constant(right) && k.constants[k[right].a].integer != 0;
     if (divides && t.compute == DType::Index && host(right) && !nonzero) {
-      if (typed.at(ast.child(e, 1), t.operands).type.stage == Stage::Host) {
-        check(Check::NonZero, right, 1, DType::Index, x.where);
-      } else { // written with a position that fell away: by zero it gives 0, as for any position
-        const NodeId zero = b.integer(DType::Index, 0);
-        return b.where(b.compare(CompareOp::Ne, right, zero), operate(b, x.op, t.compute, left, right), zero);
-      }
+      if (typed.at(ast.child(e, 1), t.operands).type.stage != Stage::Host) return divide_totally(b, x.op, left, right);
+      check(Check::NonZero, right, 1, DType::Index, x.where);
     }
     return operate(b, x.op, t.compute, left, right);
   }
@@ -414,12 +410,12 @@ private:
     std::vector<NodeId> list;
     for (uint32_t n = 0; n < ast[e].count; ++n) list.push_back(operand(e, n, t));
     b.at(ast[e].where);
-    check_divisors(e, row, t, list);
+    const Total total = check_divisors(e, row, t, list);
     if (builtins()[row].meaning == Meaning::BitCount && t.compute == DType::Index && !host(list[0])) {
       // A position has 64 bits, also where code works it in 128.
       return b.cast(b.call(uint8_t(row), DType::I64, {b.cast(list[0], DType::I64)}), DType::Index);
     }
-    return expand_call(k, b, row, t.compute, list);
+    return expand_call(k, b, row, t.compute, list, total);
   }
 
   /// Operands as they are: whole numbers and doubles where no tensor has entered; else in the computing type, or in 64
@@ -446,8 +442,9 @@ private:
   }
 
   /// A uniform that a row's body divides by must not be zero, as if the division were written out.
-  void check_divisors(ExprId e, uint32_t row, const ExprType &t, const std::vector<NodeId> &list) {
-    if (t.compute != DType::Index || builtins()[row].body.empty()) return;
+  Total check_divisors(ExprId e, uint32_t row, const ExprType &t, const std::vector<NodeId> &list) {
+    Total total = Total::Elements;
+    if (t.compute != DType::Index || builtins()[row].body.empty()) return total;
     const Composite c = composite(builtins()[row]);
     for (ExprId x = 0; x < c.ast.exprs.size(); ++x) {
       const Expr &divide = c.ast[x];
@@ -459,7 +456,9 @@ private:
       if (!host(n) || (constant(n) && k.constants[k[n].a].integer != 0)) continue;
       if (typed.at(ast.child(e, p), t.operands).type.stage == Stage::Host)
         check(Check::NonZero, n, 1, DType::Index, ast[e].where);
+      else total = Total::Everywhere;
     }
+    return total;
   }
 
   const Source &source;

@@ -70,3 +70,14 @@ def test_on_another_stream(torch: Any) -> None:
 def test_devices_and_hosts_do_not_mix(torch: Any) -> None:
     with pytest.raises(ValueError, match="in call 1 of the list"):
         ew.kernel("x*2").foreach([torch.ones(3, device="cuda"), torch.ones(3)])
+
+
+def test_what_every_call_gets_is_kept_for_the_stream(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What torch's allocator is told of, so that it hands no block on which another stream still reads."""
+    from elsewise import _call
+
+    kept: list[int] = []
+    monkeypatch.setattr(_call, "record", lambda torch, on, tensor: kept.append(tensor.data_ptr()))
+    xs, y = [torch.ones(3, device="cuda"), torch.ones(5, device="cuda")], torch.tensor(2.0, device="cuda")
+    results = ew.kernel("x*y").foreach(xs, y=y, stream=torch.cuda.current_stream())
+    assert set(kept) == {t.data_ptr() for t in (*results, *xs, y)}

@@ -515,6 +515,9 @@ SIGNED = (
     "copysign(1, f64(-z))",
     "copysign(1, -f32(z))",
     "copysign(z, -z)",
+    "where(isnan(z), copysign(1.0, z), z*2)",
+    "where(isnan(-z), copysign(1.0, -z), -z*2)",
+    "let m = where(x, -z, z); where(isnan(m), copysign(1.0, m), m*2)",
 )
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -406,3 +407,21 @@ def test_what_a_later_argument_frees_is_noticed() -> None:
 
     with pytest.raises(RuntimeError, match="in call 0 of the list: `x` changed while the list was read"):
         ew.kernel("x + 1").foreach([t, np.ones(3, dtype=np.float32).view(Taker)])
+
+
+def test_a_list_given_as_several_arguments_and_out_is_let_go() -> None:
+    xs = [torch.ones(3), torch.ones(4)]
+    rule = ew.kernel("x + y")
+    counts = []
+    for _ in range(4):
+        rule.foreach(xs, y=xs, out=xs)
+        counts.append(sys.getrefcount(xs[0]))
+    assert counts == counts[:1] * 4
+    assert xs[1].tolist() == [2.0**4] * 4
+
+
+def test_a_stream_is_refused_where_nothing_runs_on_one() -> None:
+    x = torch.ones(3)
+    with pytest.raises(ValueError, match="`stream=` is for CUDA, and these calls run on the CPU"):
+        ew.kernel("x*2").foreach([x], out=[x], stream=12345)
+    assert x.tolist() == [1.0] * 3

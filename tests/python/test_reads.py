@@ -363,3 +363,13 @@ def test_a_bound_next_to_the_end_above() -> None:
     with pytest.raises(ew.SpecError, match="cover"):
         ew.kernel("0 > 9223372036854775807: x")
     assert ew.kernel("i > 9223372036854775807: 7; else x")(np.arange(3.0)).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "step", ["min({0}, {0}+1)", "max({0}, {0}-1)", "where({0}>2, {0}, {0}*1)", "clip({0}, 0, {0}+1)"]
+)
+def test_an_index_of_many_steps_that_share_takes_no_time_to_speak_of(step: str) -> None:
+    """Each uses the one before twice: as a tree the index has 2^60 nodes."""
+    lines = [f"let a{k + 1} = {step.format(f'a{k}')}" for k in range(60)]
+    x = np.arange(6, dtype=np.float32)
+    assert ew.kernel("\n".join(["let a0 = i", *lines, "x[a60]"]))(x=x).tolist() == x.tolist()

@@ -347,6 +347,15 @@ def test_an_operation_that_changes_nothing_leaves_64_bits_too(value: str) -> Non
     assert ew.kernel(f"i < {value}: x; else 0")(x=X, k=2**64 + 1).tolist() == X.tolist()
 
 
+@pytest.mark.parametrize("zero", ["where(false, i, n) % 1", "where(i<n, n-n, i)", "i*0", "min(i*0, 0)"])
+def test_by_zero_that_was_written_with_a_position(zero: str) -> None:
+    """It gives 0, also where nothing of the position is left; by a uniform zero it is a fault."""
+    for divide in ("5 // z", "5 % z", "wrap(5, z)", "max(0, wrap(i, z))"):
+        assert ew.kernel(f"let z = {zero}; {divide}")(shape=3).tolist() == [0, 0, 0], divide
+        with pytest.raises(ZeroDivisionError):
+            ew.kernel(f"let z = n-n; {divide}")(shape=3)
+
+
 def test_check_knows_large_parameters() -> None:
     """The torch source compares in whole numbers of any size: `i*k` of a large parameter too."""
     for text in ("i*k < 5: x; else 0", "i + k < n: x; else 0", "k - i*k > 3: x; else 0", "i*int(g) < 5: x; else 0"):

@@ -35,8 +35,8 @@ def foreach(self: Kernel, /, *args: Any, out: Any = None, stream: Any = None, **
     one tensor is written that another call reads is worked in its order. Every call is checked before any is started:
     where one is refused, with its place in the list, counted from 0, nothing was written.
 
-    Returns the list of results. Raises what calls raise; ValueError for lists of different lengths or tensors on
-    different devices.
+    Returns the list of results. Raises what calls raise; ValueError for lists of different lengths, tensors on
+    different devices, or a stream where no call runs on CUDA.
 
         >>> ew.kernel("i < 2: 0; else x").foreach([np.ones(3), np.ones(4, np.float32)])
         [array([0., 0., 1.]), array([0., 0., 1., 1.], dtype=float32)]
@@ -80,21 +80,24 @@ def _foreach(self: Kernel, args: tuple[Any, ...], out: Any, stream: Any, kwargs:
     on = _options.stream(stream)
     if torch is None:
         return _placed(self, given, outs, on)
-    if out is None and _torch.exchange_api(torch) is None:
-        every = (value for name, given_ in values.items() for value in lists.get(name, [given_]))
-        if any(isinstance(value, torch.Tensor) for value in every):
-            raise TypeError(f"foreach() makes no tensors of torch {torch.__version__} (2.10 can): give `out=`")
+    if out is None and _torch.exchange_api(torch) is None and _tensors(given, torch):
+        raise TypeError(f"foreach() makes no tensors of torch {torch.__version__} (2.10 can): give `out=`")
     results = outs or []
     with _torch.plain(torch):
         try:
             results = _placed(self, given, outs, on)
-        finally:  # where one call is refused, those before it may have begun
-            every = (each if isinstance(each, list) else [each] for each in (results, *given))
-            used = [v for each in every for v in each if isinstance(v, torch.Tensor) and v.is_cuda]
+        finally:  # a launch may fail after others have begun
             if on is not None:
-                for tensor in used:
-                    _call.record(torch, on, tensor)
+                for tensor in _tensors((results, *given), torch):
+                    if tensor.is_cuda:
+                        _call.record(torch, on, tensor)
     return results
+
+
+def _tensors(values: tuple[Any, ...], torch: Any) -> list[Any]:
+    """Those among the values, and among the elements of those that are lists."""
+    every = (element for value in values for element in (value if isinstance(value, list) else [value]))
+    return [value for value in every if isinstance(value, torch.Tensor)]
 
 
 def _list(value: Any, torch: Any) -> list[Any] | None:

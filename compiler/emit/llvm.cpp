@@ -854,23 +854,16 @@ private:
     if (rowbase) first = b.CreateAdd(rowbase, first);
   }
 
-  // Nodes of an index as a tree, in which what is shared stands wherever it is used.
-  uint64_t spelt_out(NodeId n, DenseMap<NodeId, uint64_t> &known) const {
-    if (k[n].op == Op::Load || k[n].op == Op::Read) return 1;
-    if (const auto it = known.find(n); it != known.end()) return it->second;
-    uint64_t size = 1;
-    for (const NodeId o : operands(k, n)) size = SaturatingAdd(size, spelt_out(o, known));
-    return known[n] = size;
-  }
-
   // The vectorizer of LLVM 23 walks an address as a tree, forgetting what it has seen (getSCEVExprForVPValue), so that
   // `let b = min(a, a+1)` and so on takes it twice as long a line: such loops stay scalar.
   bool has_tangled_index() const {
-    DenseMap<NodeId, uint64_t> known;
+    std::vector<uint64_t> size(k.insts.size(), 1); // by node: of the tree, in which what is shared stands at each use
     for (NodeId n = 0; n < k.insts.size(); ++n) {
-      if (k[n].op != Op::Read) continue;
-      for (const NodeId o : operands(k, n))
-        if (spelt_out(o, known) > 4096) return true;
+      const bool read = k[n].op == Op::Read;
+      for (const NodeId o : operands(k, n)) {
+        if (read && size[o] > 4096) return true;
+        if (!read) size[n] = SaturatingAdd(size[n], size[o]);
+      }
     }
     return false;
   }
@@ -882,7 +875,7 @@ private:
     MDNode *single = MDNode::get(
         context, {MDString::get(context, "llvm.loop.interleave.count"), ConstantAsMetadata::get(b.getInt32(1))});
     SmallVector<Metadata *> all{nullptr, progress, single};
-    if (has_tangled_index())
+    if (tangled)
       all.push_back(MDNode::get(
           context, {MDString::get(context, "llvm.loop.vectorize.enable"), ConstantAsMetadata::get(b.getFalse())}));
     MDNode *id = MDNode::getDistinct(context, all);
@@ -1093,6 +1086,7 @@ private:
   const bool flat = uses_flat(k);
   const std::vector<uint32_t> body = bodies(k);
   const std::vector<bool> entry_below = depends_on_entry();
+  const bool tangled = has_tangled_index();
   DenseMap<uint32_t, GlobalVariable *> tables;
   uint32_t piece_entry = 0; // of the piece at hand, where its body serves it alone
   std::vector<Piece> pieces;

@@ -441,7 +441,8 @@ private:
     return expand_call(k, b, row, on_host ? DType::F64 : t.type.dtype, list);
   }
 
-  /// A uniform that a row's body divides by must not be zero, as if the division were written out.
+  /// A uniform that a row's body divides by must not be zero, as if the division were written out; what was written
+  /// with a position may be, and then the body divides totally.
   Total check_divisors(ExprId e, uint32_t row, const ExprType &t, const std::vector<NodeId> &list) {
     Total total = Total::Elements;
     if (t.compute != DType::Index || builtins()[row].body.empty()) return total;

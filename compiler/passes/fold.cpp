@@ -38,8 +38,8 @@ bool may_leave(const Kernel &k, NodeId n) {
 }
 
 // Exact for every value of the other operand: -0 + 0 is +0, so a float keeps its + 0.
-NodeId neutral(const Kernel &k, NodeId n) {
-  const Inst &i = k[n];
+NodeId identity(Kernel &k, Builder &b, NodeId n) {
+  const Inst i = k[n];
   switch (BinaryOp(i.sub)) {
   case BinaryOp::Add:
     if (is_float(i.type)) break;
@@ -59,14 +59,12 @@ NodeId neutral(const Kernel &k, NodeId n) {
   case BinaryOp::Div:
     if (is(k, i.b, 1)) return i.a;
     break;
+  case BinaryOp::Pow:
+    return power(k, b, n, i);
   default:
     break;
   }
   return n;
-}
-
-NodeId identity(Kernel &k, Builder &b, NodeId n) {
-  return BinaryOp(k[n].sub) == BinaryOp::Pow ? power(k, b, n, k[n]) : neutral(k, n);
 }
 
 } // namespace
